@@ -1,0 +1,29 @@
+"""The only load path for the rules of this repository: re-exports, nothing else.
+
+    load("//tools/bazel:defs.bzl", "dj_cc_library", "dj_cc_test", "dj_py_test")
+"""
+
+load("//tools/bazel/private:cc.bzl", _dj_cc_library = "dj_cc_library", _dj_cc_test = "dj_cc_test")
+load("//tools/bazel/private:jit.bzl", _jit_headers = "jit_headers")
+load("//tools/bazel/private:matrix.bzl", _dj_matrix = "dj_matrix")
+load(
+    "//tools/bazel/private:py.bzl",
+    _dj_py_binary = "dj_py_binary",
+    _dj_py_library = "dj_py_library",
+    _dj_py_test = "dj_py_test",
+)
+load(
+    "//tools/bazel/private:torch.bzl",
+    _dj_torch_extension = "dj_torch_extension",
+    _dj_torch_library = "dj_torch_library",
+)
+
+dj_cc_library = _dj_cc_library
+dj_cc_test = _dj_cc_test
+dj_matrix = _dj_matrix
+dj_py_binary = _dj_py_binary
+dj_py_library = _dj_py_library
+dj_py_test = _dj_py_test
+dj_torch_extension = _dj_torch_extension
+dj_torch_library = _dj_torch_library
+jit_headers = _jit_headers

@@ -1,0 +1,62 @@
+"""What a WORKSPACE needs to build this repository, its own or one that embeds it.
+
+    local_repository(name = "deepgemm", path = "...")
+    load("@deepgemm//tools/bazel:deps.bzl", "deepgemm_dependencies", "deepgemm_toolchains")
+    deepgemm_dependencies()
+    load("@machine//:checked.bzl", "COMPILER")
+    deepgemm_toolchains(COMPILER)
+
+Repositories are fetched when a target needs them. A name that the WORKSPACE has defined before
+is kept, so a larger workspace can bring its own.
+"""
+
+load("//tools/bazel/private:cuda_headers.bzl", "cuda_headers")
+load("//tools/bazel/private:machine.bzl", "machine_repository")
+load("//tools/bazel/private:packages_repository.bzl", "python_packages")
+load("//tools/bazel/private:python_environment.bzl", "python_environment")
+load("//tools/bazel/private:repositories.bzl", "coverage_tools_shim", "debian_rules", "rules_cc_shim")
+load("//tools/bazel/private:torch_wheel.bzl", "torch_wheel")
+
+_DEBIAN_RULES = {
+    "bazel_skylib": "/usr/share/bazel/tools/skylib",
+    "platforms": "/usr/share/bazel/tools/platforms",
+    "rules_java": "/usr/share/bazel/rules/java",
+    "rules_proto": "/usr/share/bazel/rules/proto",
+}
+
+_LOCKS = "@deepgemm//tools/toolchains/python:"
+
+def deepgemm_dependencies():
+    """Defines every repository; fetches none."""
+    existing = native.existing_rules()
+    if "machine" not in existing:
+        machine_repository(name = "machine")
+    for name, path in _DEBIAN_RULES.items():
+        if name not in existing:
+            debian_rules(name = name, path = path)
+    if "rules_cc" not in existing:
+        rules_cc_shim(name = "rules_cc")
+    if "remote_coverage_tools" not in existing:
+        coverage_tools_shim(name = "remote_coverage_tools")
+
+    torch_wheel(name = "torch", lock = _LOCKS + "torch.lock.txt")
+    python_environment(
+        name = "python",
+        locks = [_LOCKS + "test.lock.txt"],
+        torch = "@torch//:torch.txt",
+    )
+    python_environment(
+        name = "python_of_the_machine",
+        locks = [_LOCKS + "test.lock.txt"],
+    )
+    python_packages(name = "lint", lock = _LOCKS + "lint.lock.txt")
+    cuda_headers(name = "cuda_headers", lock = "@deepgemm//tools/toolchains/cuda:headers.lock.txt")
+
+# buildifier: disable=unused-variable
+def deepgemm_toolchains(compiler):
+    """Registers the Python toolchains.
+
+    Args:
+      compiler: `COMPILER` of @machine//:checked.bzl, which proves that the machine was checked.
+    """
+    native.register_toolchains("@deepgemm//tools/toolchains/python:all")

@@ -1,0 +1,50 @@
+"""C++ libraries and tests with the flags of the house."""
+
+load("//tools/bazel/private:copts.bzl", "DJ_COPTS", "DJ_LINKOPTS")
+
+def dj_cc_library(name, hdrs = [], srcs = [], copts = [], strip_include_prefix = None, **kwargs):
+    """A cc_library with the flags of the house.
+
+    Headers under `include/` are included by what follows it: `include/deep_jit/a.hpp` is
+    `<deep_jit/a.hpp>`. The prefix is stripped by a virtual include folder rather than by
+    `includes`, which would turn our headers into system headers and silence their warnings.
+
+    Args:
+      name: the target.
+      hdrs: public headers.
+      srcs: sources and private headers.
+      copts: flags beyond the house's; the tree itself never needs any.
+      strip_include_prefix: for headers that live elsewhere than under `include/`.
+      **kwargs: as for cc_library.
+    """
+    if strip_include_prefix == None and hdrs and all([h.startswith("include/") for h in hdrs]):
+        strip_include_prefix = "include"
+    native.cc_library(
+        name = name,
+        hdrs = hdrs,
+        srcs = srcs,
+        copts = DJ_COPTS + copts,
+        linkopts = DJ_LINKOPTS,
+        strip_include_prefix = strip_include_prefix,
+        **kwargs
+    )
+
+def dj_cc_test(name, srcs, size = "small", copts = [], **kwargs):
+    """A cc_test with the flags of the house; linked statically, so it starts fast.
+
+    Args:
+      name: the target.
+      srcs: sources.
+      size: small (a minute) unless said.
+      copts: flags beyond the house's.
+      **kwargs: as for cc_test (`env`, `data`, `tags`, `deps`, ...).
+    """
+    native.cc_test(
+        name = name,
+        srcs = srcs,
+        size = size,
+        copts = DJ_COPTS + copts,
+        linkopts = DJ_LINKOPTS,
+        linkstatic = True,
+        **kwargs
+    )

@@ -1,0 +1,54 @@
+"""`@torch`: the locked torch with its headers and libtorch_cpu.so; see //tools/toolchains/torch."""
+
+load("//tools/bazel/private:packages.bzl", "base_python", "install_packages")
+
+_BUILD = """\
+package(default_visibility = ["//visibility:public"])
+
+# The stable ABI alone: what is outside of it cannot be included by accident.
+cc_library(
+    name = "headers",
+    hdrs = glob([
+        "site/torch/include/torch/csrc/inductor/aoti_torch/**",
+        "site/torch/include/torch/csrc/stable/**",
+        "site/torch/include/torch/headeronly/**",
+    ]),
+    includes = ["site/torch/include"],
+)
+
+alias(
+    name = "libtorch_cpu.so",
+    actual = "site/torch/lib/libtorch_cpu.so",
+)
+
+exports_files(["site/torch/lib/libtorch_cpu.so", "torch.txt"])
+"""
+
+def _torch_wheel_impl(rctx):
+    python = base_python(rctx, rctx.attr.interpreter)
+    if not python:
+        fail("No %s on PATH." % rctx.attr.interpreter)
+    install_packages(rctx, python.path, rctx.attr.lock, "site")
+    lib = "site/torch/lib"
+    made = rctx.execute(
+        [python.path, str(rctx.path(rctx.attr._stubs)), lib],
+        timeout = 600,
+    )
+    if made.return_code != 0:
+        fail("Stub libraries for a torch without NVIDIA's could not be made:\n" + made.stderr)
+    rctx.file("torch.txt", python.path + "\n" + rctx.read(rctx.attr.lock) + made.stdout)
+    rctx.file("BUILD.bazel", _BUILD)
+
+torch_wheel = repository_rule(
+    implementation = _torch_wheel_impl,
+    doc = "One torch wheel and the pure Python packages that importing it needs.",
+    attrs = {
+        "interpreter": attr.string(default = "python3", doc = "Command on PATH."),
+        "lock": attr.label(allow_single_file = True, mandatory = True),
+        "_stubs": attr.label(
+            allow_single_file = True,
+            default = "//tools/toolchains/torch:stub_libraries.py",
+        ),
+    },
+    environ = ["PATH", "CC"],
+)

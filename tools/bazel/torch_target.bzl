@@ -1,0 +1,8 @@
+"""The torch version each extension is compiled for: the only place where these literals stand.
+
+The stable ABI is forward compatible: a binary built for 2.10 loads in every later torch.
+`setup.py` and the hygiene tests read this file too, so keep plain `NAME = "literal"` lines.
+"""
+
+# 2.10: everything the operators need; the NPU stream shim of 2.13 is looked up at run time.
+TORCH_TARGET_VERSION_CUDA = "0x020a000000000000"

@@ -1,0 +1,49 @@
+"""The mirror of sources and tests: `a/include/deep_jit/x/y.hpp` has `tests/a/x/y_test.cpp`.
+
+    mirror.tests_without_source(root)   # a test whose subject was renamed or removed
+    mirror.sources_without_test(root)   # public headers and sources that no test is named after
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tools.checks import tree
+
+# (source path, as a pattern) -> (test path): both from the root, without suffix.
+RULES = (
+    (r"deepjit_core/include/deep_jit/(.+)", r"tests/deepjit_core/\1"),
+    (r"backends_(\w+)/include/deep_jit/backend/\w+/(.+)", r"tests/backends_\1/\2"),
+    (r"deep_gemm/csrc/(.+)", r"tests/deep_gemm/\1"),
+)
+
+
+def expected_test(source: str) -> str | None:
+    """The test of a source, both without suffix; None where the rules know no mirror."""
+    for pattern, test in RULES:
+        if re.fullmatch(pattern, source):
+            return re.sub(pattern, test, source)
+    return None
+
+
+def _sources(root: Path) -> set[str]:
+    found = tree.files(root, ".h", ".hpp", ".cpp")
+    names = {path.relative_to(root).with_suffix("").as_posix() for path in found}
+    return {name for name in names if expected_test(name)}
+
+
+def _tests(root: Path) -> set[str]:
+    found = tree.files(root / "tests", ".cpp")
+    names = (path.relative_to(root).with_suffix("").as_posix() for path in found)
+    return {name.removesuffix("_test") for name in names if name.endswith("_test")}
+
+
+def sources_without_test(root: Path) -> list[str]:
+    tests = _tests(root)
+    return sorted(name for name in _sources(root) if expected_test(name) not in tests)
+
+
+def tests_without_source(root: Path) -> list[str]:
+    subjects = {expected_test(name) for name in _sources(root)}
+    return sorted(name for name in _tests(root) if name not in subjects)

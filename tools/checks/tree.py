@@ -1,0 +1,66 @@
+"""The checkout and its files, and the locked tools that look at them.
+
+    for path in tree.files(tree.root(), ".hpp", ".cpp"): ...
+    tree.lint_tool("ruff")   # a command line to which arguments are added
+
+Under Bazel the checks read the checkout itself, found through the link of this file: what they
+judge is every file, which no list of inputs could promise.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from runfiles import Runfiles
+
+_SKIPPED = {"__pycache__", "build", "dist", "node_modules"}
+_HIDDEN_BUT_OURS = {".bazelrc", ".bazelignore", ".ci", ".clang-format", ".gitignore"}
+_BUILT = {".so", ".pyc", ".o"}
+
+
+def root() -> Path:
+    """The top folder of the checkout."""
+    return Path(__file__).resolve().parents[2]
+
+
+def _is_ours(name: str) -> bool:
+    if name.startswith("."):
+        return name in _HIDDEN_BUT_OURS
+    return name not in _SKIPPED and not name.startswith("bazel-") and not name.endswith("egg-info")
+
+
+def files(top: Path, *suffixes: str) -> Iterator[Path]:
+    """Files of the product under `top`, sorted; with one of `suffixes`, where some are given."""
+    for folder, folders, names in os.walk(top):
+        folders[:] = sorted(name for name in folders if _is_ours(name))
+        for name in sorted(filter(_is_ours, names)):
+            path = Path(folder, name)
+            if path.suffix in _BUILT or path.is_symlink():
+                continue
+            if not suffixes or path.suffix in suffixes:
+                yield path
+
+
+def lint_tool(name: str) -> tuple[list[str], dict[str, str]]:
+    """Command line and environment of a program of the `lint` lock file.
+
+    Without Bazel the program is taken from PATH.
+    """
+    listing = None
+    if runfiles := Runfiles.Create():
+        listing = runfiles.Rlocation("lint/site.txt")
+    if listing and Path(listing).exists():
+        site = Path(Path(listing).read_text().splitlines()[0])
+        environment = {**os.environ, "PYTHONPATH": str(site)}
+        program = site / "bin" / name
+        is_script = program.read_bytes()[:2] == b"#!"
+        return ([sys.executable] if is_script else []) + [str(program)], environment
+    beside = Path(sys.executable).with_name(name)
+    found = str(beside) if beside.exists() else shutil.which(name)
+    if not found:
+        raise FileNotFoundError(f"{name}: run under Bazel, or install tools/toolchains/python/lint.in")
+    return [found], dict(os.environ)
