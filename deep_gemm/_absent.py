@@ -1,0 +1,67 @@
+"""Published names that this version does not have, each with its reason.
+
+Callers read the presence of a name as a capability, so a name is exported only when it works;
+`deep_gemm.<name>` raises AttributeError with the sentence found here.
+"""
+
+from __future__ import annotations
+
+__all__ = ["reason"]
+
+_GROUPED = "grouped GEMMs are not in this version; deep_gemm.reference holds their definition"
+_ATTENTION = "indexer logits are not in this version; deep_gemm.reference holds their definition"
+_SPARSE = "sparse logits are not in this version"
+_MEGA = "the fused mega operators are not in this version"
+_VENDOR = "it calls a vendor library that this package does not link; bf16_gemm_* serves bfloat16"
+
+_REASONS = {
+    "bf16_gemm_nt_skip_head_mid": "it was never published; use bf16_gemm_nt",
+    "cublaslt_": _VENDOR,
+    "batched_sy": _VENDOR,
+    "fp4_gemm_nt": "FP4 operands are served by fp8_fp4_gemm_nt",
+    "fp8_gemm_nt_skip_head_mid": "newer releases removed it; use fp8_gemm_nt on the kept columns",
+    "gemm_fp8_fp8_bf16_nt": "renamed: use fp8_gemm_nt",
+    "m_grouped_gemm_fp8_fp8_bf16_nt_": "renamed: use m_grouped_fp8_gemm_nt_*; " + _GROUPED,
+    "get_col_major_tma_aligned_tensor": "renamed: use get_mn_major_tma_aligned_tensor",
+    "get_m_alignment_for_contiguous": "use get_mk_alignment_for_contiguous_layout",
+    "m_grouped_": _GROUPED,
+    "k_grouped_": _GROUPED,
+    "fp8_m_grouped_": _GROUPED,
+    "bf16_m_grouped_": _GROUPED,
+    "einsum": "einsum is not in this version",
+    "fp8_einsum": "not in this version; deep_gemm.reference.fp8_einsum is its definition",
+    "tf32_hc_prenorm_gemm": "not in this version; deep_gemm.reference holds its definition",
+    "fp8_fp4_sparse_": _SPARSE,
+    "fp8_fp4_paged_sparse_": _SPARSE,
+    "get_sparse_mqa_": _SPARSE,
+    "get_paged_sparse_mqa_": _SPARSE,
+    "fp8_mqa_": _ATTENTION,
+    "fp8_paged_mqa_": _ATTENTION,
+    "fp8_fp4_mqa_": _ATTENTION,
+    "fp8_fp4_paged_mqa_": _ATTENTION,
+    "get_mqa_logits_metadata": _ATTENTION,
+    "get_paged_mqa_logits_metadata": _ATTENTION,
+    "mega": _MEGA,
+    "bf16_mega_": _MEGA,
+    "fp8_mega_": _MEGA,
+    "fp8_fp4_mega_": _MEGA,
+    "nvfp4_mega_": _MEGA,
+    "fp4_fp4_mega_": _MEGA,
+    "SymmBuffer": _MEGA,
+    "SM90SymmBuffer": _MEGA,
+    "NVFP4SymmBuffer": _MEGA,
+    "get_symm_buffer_": _MEGA,
+    "get_block_m_for_": _MEGA,
+    "get_bf16_mega_gate_config": _MEGA,
+    "transform_weights_for_": _MEGA,
+    "transform_scales_for_": _MEGA,
+    "legacy": "the Triton kernels of the legacy module are not in this version",
+    "set_compile_mode": "there is no such mode: precompile(...) and DG_JIT_MODE take its place",
+    "get_compile_mode": "there is no such mode: precompile(...) and DG_JIT_MODE take its place",
+}
+
+
+def reason(name: str) -> str | None:
+    """Why `name` is absent, by its longest known beginning; None for a name never published."""
+    known = [prefix for prefix in _REASONS if name.startswith(prefix)]
+    return _REASONS[max(known, key=len)] if known else None

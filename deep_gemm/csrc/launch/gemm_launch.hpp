@@ -1,0 +1,49 @@
+// From a valid problem and addresses to a finished (or enqueued) GEMM.
+//   if (launch_gemm("fp8_gemm_nt", problem, placement, knobs, addresses)) return;
+//   // false: there is no compiler on this machine, and no kernel in any cache
+// The first call of a problem plans, compiles and loads; later ones look the result up and fill in
+// addresses. Leaves plans to plan/ and parameters to gemm_host.cpp.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include <deep_gemm/csrc/plan/gemm_plan.hpp>
+#include <deep_gemm/csrc/plan/knobs.hpp>
+#include <deep_gemm/csrc/problem/gemm_problem.hpp>
+
+namespace deep_gemm {
+
+struct GemmAddresses {
+  const void* a = nullptr;
+  const void* a_scale = nullptr;
+  const void* b = nullptr;
+  const void* b_scale = nullptr;
+  void* d = nullptr;
+  const void* c = nullptr;
+  float alpha = 1.0f;
+};
+
+struct Placement {
+  DeviceTraits::Kind kind = DeviceTraits::Kind::Host;
+  int index = 0;
+  int num_threads = 0;   // of host kernels; 0: all
+
+  friend bool operator==(const Placement&, const Placement&) = default;
+};
+
+bool launch_gemm(std::string_view op, const GemmProblem& problem, const Placement& placement,
+                 const Knobs& knobs, const GemmAddresses& addresses);
+
+// A planned and loaded kernel, ready for any addresses.
+class PreparedGemm {
+ public:
+  virtual ~PreparedGemm() = default;
+  virtual bool launch(const GemmAddresses& addresses) const = 0;
+};
+
+// gemm_host.cpp. Throws Toolchain when compiling fails; a machine without compiler is no failure.
+std::shared_ptr<const PreparedGemm> prepare_host_gemm(const GemmProblem& problem,
+                                                      const HostGemmPlan& plan);
+
+}  // namespace deep_gemm

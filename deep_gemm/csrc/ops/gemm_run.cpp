@@ -1,0 +1,53 @@
+#include <deep_gemm/csrc/ops/gemm_run.hpp>
+
+#include <torch/csrc/stable/c/shim.h>
+
+#include <deep_gemm/csrc/ops/reference_call.hpp>
+#include <deep_gemm/csrc/utils/state.hpp>
+#include <deep_jit/utils/exception.hpp>
+
+namespace deep_gemm::ops {
+namespace {
+
+Placement place(const TensorFacts& a, const Knobs& knobs) {
+  if (a.device == DeviceKind::Cuda) return {DeviceTraits::Kind::Cuda, a.device_index, 0};
+  std::uint32_t num_threads = 0;
+  if (knobs.num_threads > 0) {
+    num_threads = static_cast<std::uint32_t>(knobs.num_threads);
+  } else if (torch_get_num_threads(&num_threads) != 0) {
+    num_threads = 0;
+  }
+  return {DeviceTraits::Kind::Host, 0, static_cast<int>(num_threads)};
+}
+
+void require(AOTITorchError code, const char* what) {
+  if (code != 0) DJ_PANIC("torch could not {} d", what);
+}
+
+}  // namespace
+
+bool finish_if_trivial(const GemmProblem& p, const Tensor& d, const std::optional<Tensor>& c) {
+  if (p.is_meta || p.m == 0 || p.n == 0) return true;
+  if (p.k != 0) return false;
+  if (p.accumulate == Accumulate::FromC)
+    require(aoti_torch_copy_(d.get(), c->get(), 0), "copy c to");
+  if (p.accumulate == Accumulate::None) require(aoti_torch_zero_(d.get()), "clear");
+  return true;
+}
+
+void launch_or_refer(const GemmFacts& facts, const GemmProblem& problem, const GemmTensors& tensors,
+                     std::optional<double> alpha) {
+  const Knobs knobs = current_knobs();
+  GemmAddresses at;
+  at.a = reinterpret_cast<const void*>(facts.a.address);
+  at.b = reinterpret_cast<const void*>(facts.b.address);
+  at.a_scale = reinterpret_cast<const void*>(facts.a_scale.address);
+  at.b_scale = reinterpret_cast<const void*>(facts.b_scale.address);
+  at.d = reinterpret_cast<void*>(facts.d.address);
+  at.c = address_of(facts.c);
+  at.alpha = static_cast<float>(alpha.value_or(1.0));
+  if (launch_gemm(facts.op, problem, place(facts.a, knobs), knobs, at)) return;
+  call_reference(facts, problem, tensors, alpha.value_or(1.0));
+}
+
+}  // namespace deep_gemm::ops

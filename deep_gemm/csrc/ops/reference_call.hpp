@@ -1,0 +1,13 @@
+// The way out on a machine without a compiler: the operator that Python registered, said once.
+//   call_reference(facts, problem, tensors, alpha);
+// Its schema stands in control.h. Leaves the arithmetic to deep_gemm/reference/.
+#pragma once
+
+#include <deep_gemm/csrc/ops/gemm_run.hpp>
+
+namespace deep_gemm::ops {
+
+void call_reference(const GemmFacts& facts, const GemmProblem& problem, const GemmTensors& tensors,
+                    double alpha);
+
+}  // namespace deep_gemm::ops

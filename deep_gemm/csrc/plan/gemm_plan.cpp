@@ -1,0 +1,95 @@
+#include <deep_gemm/csrc/plan/gemm_plan.hpp>
+
+#include <algorithm>
+
+#include <deep_gemm/csrc/plan/gemm_cost_host.hpp>
+#include <deep_gemm/csrc/plan/gemm_legality.hpp>
+#include <deep_gemm/csrc/plan/gemm_tiles_host.hpp>
+#include <deep_gemm/csrc/plan/rules.hpp>
+#include <deep_jit/utils/exception.hpp>
+#include <deep_jit/utils/str.hpp>
+
+namespace deep_gemm {
+namespace {
+
+std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + to - 1) / to * to; }
+std::int64_t ceil_div(std::int64_t x, std::int64_t by) { return (x + by - 1) / by; }
+
+const plan::RegisterTileRow& register_tile(const DeviceTraits& traits, std::string_view op) {
+  for (const auto& row : plan::kRegisterTiles)
+    if (row.vector_bytes == traits.vector_bytes && traits.num_vector_registers >= row.num_registers)
+      return row;
+  refuse(Rule::VectorBytes, {op, "arch", traits.arch}, {traits.vector_bytes});
+}
+
+HostGemmConfig host_config(const GemmProblem& p, const DeviceTraits& traits, std::string_view op) {
+  const auto& tile = register_tile(traits, op);
+  HostGemmConfig config;
+  config.a = p.a.type;
+  config.b = p.b.type;
+  config.a_major = p.a.major;
+  config.b_major = p.b.major;
+  config.block_k = p.is_scaled()
+                       ? static_cast<int>(std::min(p.a_scale.gran_k, p.b_scale.gran_k))
+                       : plan::kUnscaledBlockK;
+  config.rows = tile.rows;
+  config.vectors = tile.vectors;
+  config.vector_bytes = tile.vector_bytes;
+  return config;
+}
+
+HostGemmPlan plan_host(const GemmProblem& p, const DeviceTraits& traits, std::string_view op) {
+  const HostGemmConfig config = host_config(p, traits, op);
+  HostGemmPlan best;
+  double best_cycles = 0;
+  plan::Broken broken;
+  for (const auto& block : plan::kHostBlocks) {
+    HostGemmPlan tile{.config = config,
+                      .block_m = round_up(block.block_m, config.rows),
+                      .block_n = block.block_n,
+                      .num_threads = std::max(1, traits.num_threads)};
+    broken = plan::first_broken_rule(p, tile, traits);
+    if (broken.rule != Rule::None) continue;
+    const double cycles = plan::host_cycles(p, tile, traits);
+    if (best.block_m != 0 && cycles >= best_cycles) continue;   // ties: the earlier row
+    best = tile;
+    best_cycles = cycles;
+  }
+  if (best.block_m == 0)
+    refuse(broken.rule, {op, "tile", traits.arch}, {broken.limit, broken.needed});
+  best.grid_m = static_cast<std::uint32_t>(ceil_div(p.m, best.block_m));
+  best.grid_n = static_cast<std::uint32_t>(ceil_div(p.n, best.block_n));
+  best.workspace_bytes = plan::host_workspace_bytes(config, best.block_m, best.block_n);
+  return best;
+}
+
+}  // namespace
+
+GemmPlan plan_gemm(const GemmProblem& problem, const DeviceTraits& traits, const Knobs&,
+                   std::string_view op) {
+  DJ_HOST_ASSERT(problem.m > 0 && problem.n > 0 && problem.k > 0, "{}", problem.to_string());
+  if (traits.kind != DeviceTraits::Kind::Host)
+    refuse(Rule::NoKernelForDevice, {op, "a", "a tensor on cuda, arch " + traits.arch},
+           {"cuda arch " + traits.arch});
+  return plan_host(problem, traits, op);
+}
+
+std::string to_line(const GemmPlan& plan) {
+  const auto& p = std::get<HostGemmPlan>(plan);
+  constexpr const char* kTypes[] = {"e4m3", "e2m1", "bf16"};
+  const auto operand = [&](ElementType type, Major major) {
+    return std::string(kTypes[static_cast<int>(type)]) + (major == Major::K ? ":k" : ":mn");
+  };
+  return deep_jit::str::format(
+      "host {} x {} tile {}x{}x{} vector {} block {}x{} grid {}x{} threads {} workspace {}",
+      operand(p.config.a, p.config.a_major), operand(p.config.b, p.config.b_major), p.config.rows,
+      p.config.vectors * p.config.vector_bytes / 4, p.config.block_k, p.config.vector_bytes,
+      p.block_m, p.block_n, p.grid_m, p.grid_n, p.num_threads, p.workspace_bytes);
+}
+
+std::vector<HostGemmConfig> reachable_host_configs(const GemmProblem& problem,
+                                                   const DeviceTraits& traits) {
+  return {host_config(problem, traits, "gemm")};
+}
+
+}  // namespace deep_gemm

@@ -1,0 +1,108 @@
+#include <deep_gemm/csrc/plan/rules.hpp>
+
+#include <deep_jit/utils/exception.hpp>
+
+namespace deep_gemm {
+namespace {
+
+constexpr bool kArgument = false;
+constexpr bool kUnsupported = true;
+
+// In the order of Rule.
+constexpr RuleInfo kRules[] = {
+    {"NONE", kArgument, "nothing is wrong.", "report this message."},
+
+    {"ONE_DEVICE", kArgument, "all tensors of a call are on one device, here {0}, that of a.",
+     "move it with .to(a.device)."},
+    {"DEVICE_KIND", kUnsupported, "operators run on cpu and cuda tensors.",
+     "move the tensors there, or use torch's own matmul."},
+    {"DTYPE_FP8", kArgument,
+     "a scaled operand is float8_e4m3fn, or int8 that holds two E2M1 values a byte.",
+     "quantise with per_token_cast_to_fp8, or view the bytes as one of these."},
+    {"DTYPE_BF16", kArgument, "both operands of a bf16 GEMM are bfloat16.", "use .bfloat16()."},
+    {"DTYPE_SCALE", kArgument,
+     "scales are float32, used exactly as given, or int32 that holds four UE8M0 exponents.",
+     "use .float(), or pack with get_mn_major_tma_aligned_packed_ue8m0_tensor."},
+    {"DTYPE_OUT", kArgument, "d is bfloat16 or float32.",
+     "allocate d as one of these, and cast afterwards where another type is wanted."},
+    {"DTYPE_C", kArgument, "c has the dtype of d, here {0}.", "cast c, or allocate d as c is."},
+    {"RANK_MATRIX", kArgument, "{0} is a matrix, with 2 dimensions.",
+     "flatten the leading dimensions with .flatten(0, -2)."},
+    {"SAME_K", kArgument, "a and b agree on k: a has k={0}, b has k={1}.",
+     "check the letters of the name: {2} takes a as {3} and b as {4}."},
+    {"SHAPE_D", kArgument, "d is (m, n), here ({0}, {1}).",
+     "allocate d with torch.empty(({0}, {1}), dtype=..., device=a.device)."},
+    {"SHAPE_C", kArgument, "c has the shape of d, here ({0}, {1}).",
+     "expand c first: broadcasting is not done."},
+
+    {"RECIPE_WHOLE", kArgument, "a recipe gives all of gran_m, gran_n and gran_k, or none of them.",
+     "pass recipe=(1, 128, 128), or leave it out."},
+    {"RECIPE_GRAN_MN", kUnsupported, "a scale covers 1 or 128 rows.",
+     "requantise, or repeat the scales to one per row and use granularity 1."},
+    {"RECIPE_GRAN_K", kUnsupported, "a scale covers 32, 64 or 128 of k.",
+     "requantise with gran_k=128."},
+    {"SCALE_ROWS", kArgument, "one scale per {0} of {1}, so {1}={2} needs {3} {4}.",
+     "quantise {5} again with this recipe, or pass the recipe that it was quantised with."},
+    {"SCALE_COLUMNS", kArgument, "one scale per {0} of k{1}, so k={2} needs {3} {4}.",
+     "quantise {5} again with this recipe, or pass the recipe that it was quantised with."},
+
+    {"UNIT_STRIDE", kArgument, "one of the two directions has stride 1.", "use .contiguous()."},
+    {"OUT_UNIT_STRIDE", kArgument, "rows of {0} are contiguous: its last stride is 1.",
+     "pass {0}.contiguous(); write into a transposed view by swapping a and b instead."},
+    {"OUT_ROWS", kArgument, "rows of d do not overlap: with n={0} its row stride is {0} or more.",
+     "allocate d with torch.empty, or pass a view of columns."},
+    {"ALIAS_LAYOUT", kArgument,
+     "c that starts where d does is d: same strides, here {0}.",
+     "pass c=d to accumulate in place, or a copy of c."},
+
+    {"NO_KERNEL_FOR_DEVICE", kUnsupported, "this build has no kernel of this operator for {0}.",
+     "call it on cpu tensors, or use torch's own matmul on dequantised operands."},
+    {"TILE_ROWS", kUnsupported, "a register tile has 1 to 7 rows or a multiple of 8.",
+     "correct the tile table."},
+    {"VECTOR_BYTES", kUnsupported, "registers of the target have 16, 32 or 64 bytes, here {0}.",
+     "name an arch with one of these."},
+    {"WORKSPACE", kUnsupported, "a thread's workspace fits {0} bytes, this tile needs {1}.",
+     "correct the tile table."},
+
+    {"KNOWN_OP", kArgument, "the operators are {0}.", "use one of these names."},
+    {"KNOWN_KEY", kArgument, "the keys of this question are {0}.", "use one of these keys."},
+    {"DESCRIBED", kArgument, "{0}.", "see csrc/control.h for the form."},
+};
+
+static_assert(sizeof(kRules) / sizeof(kRules[0]) == static_cast<std::size_t>(Rule::Count));
+
+std::string fill(const char* text, std::initializer_list<Detail> details) {
+  std::string filled;
+  for (const char* p = text; *p != '\0'; ++p) {
+    if (p[0] == '{' && p[1] >= '0' && p[1] <= '9' && p[2] == '}') {
+      const auto at = static_cast<std::size_t>(p[1] - '0');
+      if (at < details.size()) filled += (details.begin() + at)->text();
+      p += 2;
+    } else {
+      filled += *p;
+    }
+  }
+  return filled;
+}
+
+}  // namespace
+
+const RuleInfo& rule_info(Rule rule) { return kRules[static_cast<int>(rule)]; }
+
+std::string refusal_text(Rule rule, const Refused& what, std::initializer_list<Detail> details) {
+  const RuleInfo& info = rule_info(rule);
+  std::string text = "deep_gemm.";
+  text.append(what.op).append(": ").append(what.argument).append(": given ").append(what.given);
+  text.append(".\n  Rule ").append(info.name).append(": ").append(fill(info.sentence, details));
+  text.append("\n  Fix: ").append(fill(info.fix, details));
+  return text;
+}
+
+void refuse(Rule rule, const Refused& what, std::initializer_list<Detail> details) {
+  using deep_jit::exception::Exception;
+  using deep_jit::exception::Kind;
+  throw Exception(rule_info(rule).is_unsupported ? Kind::kUnsupported : Kind::kInvalidArgument,
+                  __FILE__, __LINE__, rule_info(rule).name, refusal_text(rule, what, details));
+}
+
+}  // namespace deep_gemm

@@ -1,0 +1,25 @@
+"""The definition of right: each operator in plain torch, float64 unless asked otherwise."""
+
+from ._scales import dequantise, expand_scale, unpack_data
+from .attention import mqa_logits, paged_mqa_logits, split_kv_cache
+from .einsum import fp8_einsum
+from .gemm import bf16_gemm, fp8_gemm
+from .grouped import k_grouped, m_grouped_contiguous, m_grouped_masked, psum_ranges
+from .hyperconnection import tf32_hc_prenorm_gemm
+
+__all__ = [
+    "bf16_gemm",
+    "dequantise",
+    "expand_scale",
+    "fp8_einsum",
+    "fp8_gemm",
+    "k_grouped",
+    "m_grouped_contiguous",
+    "m_grouped_masked",
+    "mqa_logits",
+    "paged_mqa_logits",
+    "psum_ranges",
+    "split_kv_cache",
+    "tf32_hc_prenorm_gemm",
+    "unpack_data",
+]

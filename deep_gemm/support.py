@@ -1,0 +1,195 @@
+"""Questions about the package: what it supports, has compiled, and finds on this machine.
+
+    ok, why = deep_gemm.supports("fp8_gemm_nt", (a, a_scale), (b, b_scale), d, arch="90a")
+    deep_gemm.precompile("fp8_gemm_nt", n=2112, k=7168)
+    deep_gemm.counters()["compiles"]
+
+Tensors may be meta tensors; no GPU and no compiler are needed to ask. Answers come from the same
+predicate that the launcher applies.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+
+from . import _C, _absent, _ops, errors
+
+__all__ = [
+    "counters",
+    "doctor",
+    "features",
+    "plan",
+    "precompile",
+    "reset_counters",
+    "set_event_callback",
+    "supports",
+]
+
+_FEATURES = (
+    "alpha",
+    "cpu",
+    "fp4_operands",
+    "host_jit",
+    "packed_ue8m0_scales",
+    "precompile",
+    "supports",
+    "torch_compile",
+)
+
+
+def _facts(tensor: torch.Tensor) -> str:
+    sizes = "x".join(str(int(size)) for size in tensor.shape)
+    strides = "x".join(str(int(stride)) for stride in tensor.stride())
+    device = "" if tensor.device.type == "meta" else f":{tensor.device}"
+    return f"{str(tensor.dtype)[6:]}:{sizes}:{strides}{device}"
+
+
+def _device_of_arch(arch: str | None) -> str | None:
+    return None if arch is None else ("cuda" if arch[:1].isdigit() else "cpu")
+
+
+def _query_args(
+    op: str, args: tuple[Any, ...], kwargs: dict[str, Any], arch: str | None
+) -> dict[str, object]:
+    """The call as the lines of a `supports` question; raises what the facade itself would raise."""
+    call = inspect.signature(getattr(_C, op)).bind(*args, **kwargs)
+    call.apply_defaults()
+    given = call.arguments
+    lines: dict[str, object] = {"op": op, "arch": arch, "device": _device_of_arch(arch)}
+    if "recipe" in given:
+        lines["a"], lines["a_scale"] = map(_facts, _C._pair(op, "a", given["a"]))
+        lines["b"], lines["b_scale"] = map(_facts, _C._pair(op, "b", given["b"]))
+        recipes = (given["recipe"], given["recipe_a"], given["recipe_b"])
+        if any(recipe is not None for recipe in recipes):
+            grans = _C._granularities(op, *recipes)
+            lines |= dict(zip(("gran_m", "gran_n", "gran_k_a", "gran_k_b"), grans, strict=True))
+        lines["disable_ue8m0_cast"] = int(given["disable_ue8m0_cast"])
+    else:
+        lines["a"], lines["b"] = _facts(given["a"]), _facts(given["b"])
+    lines["alpha"] = _C._factor(op, given["d"], given["alpha"], given["epilogue"])
+    lines["d"] = _facts(given["d"])
+    if given["c"] is not None:
+        lines["c"] = _facts(given["c"])
+    if arch is not None:
+        # A question about another machine: where the tensors lie now does not matter.
+        for name in ("a", "a_scale", "b", "b_scale", "d", "c"):
+            if name in lines:
+                lines[name] = ":".join(str(lines[name]).split(":")[:3])
+    return lines
+
+
+def _is_operator(op: str) -> bool:
+    return any(schema.startswith(f"{op}(") for schema in _ops.query("schemas"))
+
+
+def supports(op: str, *args: Any, arch: str | None = None, **kwargs: Any) -> tuple[bool, str]:
+    """(whether the call would run, why not).
+
+    Arguments are those of the operator itself; without any the answer says whether the operator
+    exists. `arch` asks about another machine: "90a" and the like for GPUs, "x86-64-v3" for CPUs.
+    """
+    if not _is_operator(op) or not hasattr(_C, op):
+        return False, _absent.reason(op) or f"deep_gemm has no operator {op!r}"
+    if not args and not kwargs:
+        return True, ""
+    try:
+        answer = _ops.query("supports", **_query_args(op, args, kwargs, arch))
+    except (errors.Unsupported, errors.InvalidArgument) as error:
+        return False, str(error)
+    return bool(answer["ok"]), str(answer["reason"])
+
+
+def plan(op: str, *args: Any, arch: str | None = None, **kwargs: Any) -> dict[str, str]:
+    """How the call would run: {"plan": one line, "kernel": name, "source": text}."""
+    return _ops.query("plan", **_query_args(op, args, kwargs, arch))
+
+
+def _list_of(sizes: int | Iterable[int]) -> str:
+    return ",".join(str(size) for size in ([sizes] if isinstance(sizes, int) else sizes))
+
+
+def precompile(
+    op: str,
+    n: int | Iterable[int],
+    k: int | Iterable[int],
+    *,
+    dtypes: torch.dtype | Iterable[torch.dtype] | None = None,
+    arch: str | None = None,
+    num_threads: int | None = None,
+    dry_run: bool = False,
+) -> dict[str, Any]:
+    """Compile every kernel that `op` can pick for these n and k, whatever m is.
+
+    Allocates no tensors and needs no device when `arch` is given. `dtypes` are those of d. With
+    `dry_run` the answer lists the kernels and compiles none. Raises Toolchain when one fails.
+    """
+    if isinstance(dtypes, torch.dtype):
+        dtypes = [dtypes]
+    answer = _ops.query(
+        "precompile",
+        op=op,
+        n=_list_of(n),
+        k=_list_of(k),
+        dtypes=None if dtypes is None else ",".join(str(dtype)[6:] for dtype in dtypes),
+        device=_device_of_arch(arch),
+        arch=arch,
+        num_threads=num_threads,
+        dry_run=int(dry_run) or None,
+    )
+    if answer.get("failed"):
+        first = answer["failed"][0]
+        raise errors.Toolchain(
+            f"deep_gemm.precompile: {len(answer['failed'])} of {len(answer['kernels'])} kernels"
+            f" failed; the first is {first['name']}:\n{first['error']}"
+        )
+    return answer
+
+
+def counters() -> dict[str, float]:
+    """Compiles, disk hits, memory hits and loads of this process, with their milliseconds."""
+    return _ops.query("counters")
+
+
+def reset_counters() -> dict[str, float]:
+    """Set all counters to zero; returns what they were."""
+    return _ops.query("counters_reset")
+
+
+def set_event_callback(callback: Callable[[dict[str, Any]], None] | None) -> None:
+    """Call `callback(event)` at each compile, hit and load, on the thread that did the work.
+
+    An event is {"event", "name", "request", "ms"}; None clears.
+    """
+    if callback is None:
+        _ops.set_callback(None)
+        return
+
+    def deliver(text: bytes) -> None:
+        callback(json.loads(text.decode()))
+
+    _ops.set_callback(deliver)
+
+
+def features() -> tuple[str, ...]:
+    """Names of what this version can do: its operators and a few capabilities, sorted."""
+    names = {schema.partition("(")[0] for schema in _ops.query("schemas")}
+    return tuple(sorted({name for name in names if hasattr(_C, name)} | set(_FEATURES)))
+
+
+def doctor() -> dict[str, Any]:
+    """What was found on this machine, what is missing and how to mend it; never compiles."""
+    from ._version import __version__
+
+    package = {
+        "version": __version__,
+        "torch": torch.__version__,
+        "extension": str(_ops.EXTENSION),
+        "namespace": _ops.NAMESPACE,
+        "registration": _ops.query("owner"),
+    }
+    return {"package": package, **_ops.query("doctor")}
