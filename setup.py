@@ -1,0 +1,103 @@
+"""Builds the wheel with setuptools alone: the extension from csrc/ and the kernel headers.
+
+    pip install .                        # or: pip wheel --no-build-isolation .
+    python setup.py build_ext --inplace  # the extension beside deep_gemm/__init__.py
+
+The wheel is tagged cp310-abi3 and works with every CPython >= 3.10 and torch >= 2.10: the
+extension uses torch's stable ABI and no Python.h. Bazel builds the same sources; a test compares
+the two lists. Environment: CXX, CXXFLAGS, MAX_JOBS.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_ext import build_ext
+
+ROOT = Path(__file__).resolve().parent
+INCLUDE_DIRS = [
+    ".",
+    "backends_ascend/include",
+    "backends_cuda/include",
+    "backends_host/include",
+    "deep_gemm/include",
+    "deepjit_core/include",
+]
+FLAGS = ["-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-fvisibility-inlines-hidden"]
+
+
+def extension_sources() -> list[str]:
+    """Every source of the extension, relative to the repository."""
+    return sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("deep_gemm/csrc/**/*.cpp"))
+
+
+def torch_target_version() -> str:
+    """The literal of tools/bazel/torch_target.bzl, the one place where it stands."""
+    text = (ROOT / "tools/bazel/torch_target.bzl").read_text()
+    found = re.search(r'^TORCH_TARGET_VERSION_CUDA = "(\w+)"', text, re.MULTILINE)
+    if not found:
+        raise SystemExit("tools/bazel/torch_target.bzl does not set TORCH_TARGET_VERSION_CUDA")
+    return found[1]
+
+
+def torch_folder() -> Path:
+    found = importlib.util.find_spec("torch")
+    if found is None or found.origin is None:
+        raise SystemExit("torch is needed to build: pip install torch, then --no-build-isolation")
+    return Path(found.origin).parent
+
+
+class BuildExtension(build_ext):
+    """Compiles the sources side by side; links against libtorch_cpu.so alone."""
+
+    def get_ext_filename(self, fullname: str) -> str:
+        return str(Path(*fullname.split("."))) + ".abi3.so"
+
+    def build_extension(self, ext: Extension) -> None:
+        torch = torch_folder()
+        compiler = os.environ.get("CXX", "g++")
+        defines = ["-DDJ_DISABLE_GIL=1", f"-DTORCH_TARGET_VERSION={torch_target_version()}"]
+        includes = [f"-I{ROOT / folder}" for folder in INCLUDE_DIRS if (ROOT / folder).is_dir()]
+        command = [compiler, *FLAGS, *os.environ.get("CXXFLAGS", "").split(), *defines, *includes]
+        command += ["-isystem", str(torch / "include")]
+        objects = [Path(self.build_temp, source).with_suffix(".o") for source in ext.sources]
+
+        def compile_one(source: str, target: Path) -> None:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            subprocess.run([*command, "-c", source, "-o", str(target)], check=True)
+
+        jobs = int(os.environ.get("MAX_JOBS", os.cpu_count() or 1))
+        with ThreadPoolExecutor(jobs) as pool:
+            list(pool.map(compile_one, ext.sources, objects))
+        target = Path(self.get_ext_fullpath(ext.name))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        link = [compiler, "-shared", "-o", str(target), *map(str, objects)]
+        library = torch / "lib/libtorch_cpu.so"
+        link += ["-Wl,--no-as-needed", str(library), "-Wl,--as-needed", "-ldl", "-lpthread"]
+        subprocess.run(link, check=True)
+
+
+class BdistWheel(bdist_wheel):
+    """One wheel for every CPython: the extension has no Python in it."""
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        self.root_is_pure = False
+
+    def get_tag(self) -> tuple[str, str, str]:
+        return "cp310", "abi3", super().get_tag()[2]
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    setup(
+        ext_modules=[Extension("deep_gemm._C_extension", extension_sources(), py_limited_api=True)],
+        cmdclass={"build_ext": BuildExtension, "bdist_wheel": BdistWheel},
+    )

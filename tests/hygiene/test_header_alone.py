@@ -1,0 +1,66 @@
+"""Every public header compiles alone, with all warnings as errors."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from runfiles import Runfiles
+
+from tools.checks import tree
+
+ROOT = tree.root()
+OTHERS = ["g++-11", "g++-13", "g++-14", "clang++", "clang++-14", "clang++-16", "clang++-19"]
+FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-fvisibility=hidden"]
+
+# Host kernels are compiled at run time for the machine that runs them, never for a generic one.
+FOR_THIS_MACHINE = ["-march=native"]
+
+# Headers that ask for what this repository neither needs nor fetches.
+NEEDS = {"deep_jit/python_api.hpp": "pybind11", "deep_jit/backend/ascend/": "acl"}
+
+
+def public_headers() -> list[str]:
+    """As they are included: `deep_jit/utils/str.hpp`. Device kernels are compiled elsewhere."""
+    names = []
+    for folder in sorted(ROOT.glob("*/include")):
+        names += [path.relative_to(folder).as_posix() for path in tree.files(folder, ".h", ".hpp")]
+    return names
+
+
+def include_flags() -> list[str]:
+    flags = [f"-I{folder}" for folder in sorted(ROOT.glob("*/include"))] + [f"-I{ROOT}"]
+    torch = importlib.util.find_spec("torch")
+    assert torch is not None and torch.origin is not None
+    flags += ["-isystem", str(Path(torch.origin).parent / "include")]
+    runfiles = Runfiles.Create()
+    listing = runfiles.Rlocation("cuda_headers/include.txt") if runfiles else None
+    if listing and Path(listing).exists():
+        flags += ["-isystem", Path(listing).read_text().strip()]
+    return flags
+
+
+def compilers(request: pytest.FixtureRequest) -> list[str]:
+    if request.config.getoption("--other-compilers", default=False):
+        return [name for name in OTHERS if shutil.which(name)]
+    return [os.environ.get("CXX", "g++")]
+
+
+@pytest.mark.parametrize("header", public_headers())
+def test_a_header_compiles_alone(
+    header: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    for prefix, package in NEEDS.items():
+        if header.startswith(prefix):
+            pytest.skip(f"needs {package}")
+    source = tmp_path / "alone.cpp"
+    source.write_text(f"#include <{header}>\n#include <{header}>\nint main() {{}}\n")
+    for compiler in compilers(request):
+        target = FOR_THIS_MACHINE if header.startswith("deep_gemm/host/") else []
+        command = [compiler, *FLAGS, *target, *include_flags(), str(source)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, f"{compiler}: {done.stderr[:6000]}"
