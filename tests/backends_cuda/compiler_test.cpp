@@ -1,3 +1,5 @@
+// Both compilers through the back end, by real NVRTC and by stubs in nvcc's place. One file, beyond
+// the usual length, since every case shares its folders, environment and error check.
 #include <deep_jit/backend/cuda/backend.hpp>
 
 #include <sys/stat.h>
@@ -53,9 +55,7 @@ Config config_with(std::vector<fs::path> include_dirs = {}) {
   return Config("/nonexistent/package", "DJC", "", std::move(include_dirs));
 }
 
-std::string read(const fs::path& path) {
-  return cuda::detail::read_binary(path);
-}
+std::string read(const fs::path& path) { return cuda::detail::read_binary(path); }
 
 bool has_nvrtc() {
   const Config config = config_with();
@@ -146,7 +146,8 @@ TEST(Nvrtc, EveryTargetCompilesWithoutADeviceOrADriver) {
         backend.compile(kScale, dir.path(), kEnv, config, {.dump_ptx = true, .arch = arch});
     CHECK(command.find("nvrtc ") == 0);
     const std::string cubin = read(dir.path() / "kernel.cubin");
-    CHECK_EQ(cubin.substr(0, 4), std::string("\x7f" "ELF"));
+    CHECK_EQ(cubin.substr(0, 4), std::string("\x7f"
+                                             "ELF"));
     CHECK_EQ(cuda::count_parameters(cubin, "scale").value_or(-1), 2);
     CHECK(!cuda::count_parameters(cubin, "scal"));
     CHECK(!cuda::count_parameters(cubin.substr(0, 100), "scale"));
@@ -202,10 +203,11 @@ TEST(Nvrtc, ThePostHookSeesTheFinishedFolder) {
   const TempDir dir;
   const Config config = config_with();
   bool saw_cubin = false;
-  CUDA(config, kEnv).compile(kScale, dir.path(), kEnv, config,
-                             {.arch = "90a", .post_hook = [&](const fs::path& folder) {
-                                saw_cubin = fs::exists(folder / "kernel.cubin");
-                              }});
+  CUDA(config, kEnv)
+      .compile(kScale, dir.path(), kEnv, config,
+               {.arch = "90a", .post_hook = [&](const fs::path& folder) {
+                  saw_cubin = fs::exists(folder / "kernel.cubin");
+                }});
   CHECK(saw_cubin);
 }
 
@@ -228,8 +230,10 @@ TEST(Nvrtc, ThreadsCompileAtTheSameTime) {
 
 TEST(Nvrtc, ALibraryThatDoesNotLoadIsRefusedAndTheVerdictSaysWhy) {
   const TempDir dir;
-  const fs::path broken =
-      dir.add("libnvrtc.so.13", std::string("\x7f" "ELF\x02", 5) + std::string(100, '\0'));
+  const fs::path broken = dir.add("libnvrtc.so.13", std::string("\x7f"
+                                                                "ELF\x02",
+                                                                5) +
+                                                        std::string(100, '\0'));
   dir.add("libnvrtc-builtins.so.13.0", "");
   const ScopedEnv path("PATH", "/nonexistent"), library("DJC_JIT_NVRTC_LIBRARY", broken.string()),
       compiler("DJC_JIT_COMPILER", "nvrtc");
@@ -289,9 +293,9 @@ TEST(Nvcc, AKilledCompilerIsNamedAsSuch) {
 }
 
 TEST(Nvcc, AMegabyteOfLogIsKeptWhole) {
-  const std::string text =
-      stub_error("i=0; while [ $i -lt 20000 ]; do echo 'a line of fifty characters, more or less "
-                 "so ......'; i=$((i+1)); done; echo the end; exit 1");
+  const std::string text = stub_error(
+      "i=0; while [ $i -lt 20000 ]; do echo 'a line of fifty characters, more or less "
+      "so ......'; i=$((i+1)); done; echo the end; exit 1");
   CHECK(text.size() > 1000000);
   expect_parts(text, {"the end"});
 }
@@ -307,8 +311,10 @@ TEST(Nvcc, ArgumentsReachItAsTheyAre) {
 
 TEST(Nvcc, OneThatIsTooOldIsRefusedByItsOwnAnswer) {
   const TempDir dir;
-  const fs::path old = dir.add("nvcc", "#!/bin/sh\necho 'Cuda compilation tools, release 12.1, "
-                                       "V12.1.66'\n", true);
+  const fs::path old = dir.add("nvcc",
+                               "#!/bin/sh\necho 'Cuda compilation tools, release 12.1, "
+                               "V12.1.66'\n",
+                               true);
   const ScopedEnv nvcc("DJC_JIT_NVCC_COMPILER", old.string()), compiler("DJC_JIT_COMPILER", "nvcc"),
       path("PATH", "/nonexistent");
   const Config config = config_with();
@@ -345,8 +351,7 @@ TEST(Backend, ATargetNeedsNoDeviceWhenItIsGiven) {
   const Config config = config_with();
   const CUDA backend(config, kEnv);
   CHECK_EQ(backend.target({.arch = "sm_90a"}), std::string("90a"));
-  if (!cuda::driver::is_available())
-    CHECK_THROWS(backend.target({}), kDevice, "DRIVER_PRESENT");
+  if (!cuda::driver::is_available()) CHECK_THROWS(backend.target({}), kDevice, "DRIVER_PRESENT");
 }
 
 }  // namespace

@@ -89,6 +89,14 @@ def load_cases(library: Path) -> ctypes.CDLL:
     for name in ("djt_run", "djt_names", "djt_add", "djt_launch_cost", "djt_first_call"):
         getattr(cases, name).restype = ctypes.c_char_p
     cases.djt_run.argtypes = [ctypes.c_char_p]
-    pointer, number = ctypes.c_void_p, ctypes.c_int
-    cases.djt_add.argtypes = [pointer] * 3 + [number, pointer] + [number] * 3
+    cases.djt_add.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_void_p,
+        ctypes.c_void_p,
+        ctypes.c_int,
+        ctypes.c_void_p,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_int,
+    ]
     return cases

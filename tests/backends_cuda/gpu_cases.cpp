@@ -4,7 +4,8 @@
 //   const char* djt_run(const char* name);        // the cases that need nothing from outside
 //   const char* djt_add(out, a, b, n, stream, has_stream);   // one launch on the caller's memory
 //
-// Leaves what needs torch's headers to torch_streams.cpp.
+// Leaves what needs torch's headers to torch_streams.cpp. One file, beyond the usual length: the
+// cases are independent and their table is what test_gpu.py reads.
 #include <cstring>
 #include <map>
 #include <string>
@@ -33,9 +34,10 @@ void vector_add_built_by_nvcc() {
 void an_unset_stream_without_torch_is_refused_and_the_context_stays_usable() {
   const auto kernel = get_kernel("add", gpu_test::kAddSource);
   Buffer<int> out(32);
-  const std::string text = gpu_test::error_of(
-      [&] { kernel->launch({.grid_dim = 1, .block_dim = 32}, out.pointer(), out.pointer(),
-                           out.pointer(), 32); });
+  const std::string text = gpu_test::error_of([&] {
+    kernel->launch({.grid_dim = 1, .block_dim = 32}, out.pointer(), out.pointer(), out.pointer(),
+                   32);
+  });
   expect(text.find("STREAM_KNOWN") != std::string::npos, text);
   gpu_test::expect_vector_add(kernel);
 }
@@ -53,7 +55,10 @@ void clusters_of_4_and_16_blocks_run_and_others_are_refused() {
   Stream stream;
   for (const unsigned size : {1u, 2u, 4u, 8u, 16u}) {
     Buffer<int> out(32);
-    kernel->launch({.stream = stream.get(), .grid_dim = 32, .block_dim = 32, .cluster_dim = size,
+    kernel->launch({.stream = stream.get(),
+                    .grid_dim = 32,
+                    .block_dim = 32,
+                    .cluster_dim = size,
                     .nonportable_cluster_size_allowed = size > 8},
                    out.pointer());
     stream.wait();
@@ -87,16 +92,16 @@ void a_cooperative_grid_meets_at_its_barrier_and_a_larger_one_is_refused_by_name
   const int num_sms = kernel->get_binary().prop().multiProcessorCount;
   Stream stream;
   Buffer<unsigned> arrived(1), late(1);
-  kernel->launch({.stream = stream.get(), .grid_dim = num_sms, .block_dim = 128,
-                  .cooperative = true},
-                 arrived.pointer(), late.pointer());
+  kernel->launch(
+      {.stream = stream.get(), .grid_dim = num_sms, .block_dim = 128, .cooperative = true},
+      arrived.pointer(), late.pointer());
   stream.wait();
   expect(arrived.read()[0] == static_cast<unsigned>(num_sms), "not every block arrived");
   expect(late.read()[0] == 0, "a block left the barrier early");
   const std::string text = gpu_test::error_of([&] {
-    kernel->launch({.stream = stream.get(), .grid_dim = num_sms * 1000, .block_dim = 128,
-                    .cooperative = true},
-                   arrived.pointer(), late.pointer());
+    kernel->launch(
+        {.stream = stream.get(), .grid_dim = num_sms * 1000, .block_dim = 128, .cooperative = true},
+        arrived.pointer(), late.pointer());
   });
   expect(text.find("grid_barrier") != std::string::npos &&
              text.find("COOPERATIVE_LAUNCH_TOO_LARGE") != std::string::npos,
@@ -127,8 +132,8 @@ void programmatic_launches_see_what_the_kernel_before_wrote() {
   Buffer<int> data(1024), out(1024);
   for (int repeat = 0; repeat < 40; ++repeat) {
     const bool pdl = repeat % 2 == 0;
-    const cuda::LaunchOptions options{.stream = stream.get(), .grid_dim = 8, .block_dim = 128,
-                                      .enable_pdl = pdl};
+    const cuda::LaunchOptions options{
+        .stream = stream.get(), .grid_dim = 8, .block_dim = 128, .enable_pdl = pdl};
     produce->launch(options, data.pointer(), repeat);
     consume->launch(options, data.pointer(), out.pointer());
     stream.wait();
@@ -170,9 +175,9 @@ void threads_that_launch_with_different_shared_memory_do_not_disturb_each_other(
       const int bytes = thread % 2 == 0 ? most : 1024 * (1 + repeat % 4);
       const int words = bytes / 4;
       Buffer<int> out(1);
-      kernel->launch({.stream = stream.get(), .num_smem_bytes = bytes, .grid_dim = 1,
-                      .block_dim = 256},
-                     out.pointer(), words);
+      kernel->launch(
+          {.stream = stream.get(), .num_smem_bytes = bytes, .grid_dim = 1, .block_dim = 256},
+          out.pointer(), words);
       stream.wait();
       const auto want = static_cast<std::uint32_t>(std::uint64_t(words) * (words - 1) / 2);
       // 7 and the number of words share no factor here, so the sum visits each word once.
@@ -185,9 +190,8 @@ void threads_that_launch_with_different_shared_memory_do_not_disturb_each_other(
 }
 
 void threads_that_compile_and_load_one_source_all_get_a_working_kernel() {
-  gpu_test::run_threads(6, [&](int) {
-    gpu_test::expect_vector_add(gpu_test::compile_fresh(gpu_test::kAddSource));
-  });
+  gpu_test::run_threads(
+      6, [&](int) { gpu_test::expect_vector_add(gpu_test::compile_fresh(gpu_test::kAddSource)); });
 }
 
 void wrong_launches_are_refused_in_words_and_leave_the_device_usable() {
@@ -214,8 +218,8 @@ void wrong_launches_are_refused_in_words_and_leave_the_device_usable() {
 }
 
 void a_binary_for_another_gpu_is_refused_with_the_devices_name() {
-  const std::string text = gpu_test::error_of(
-      [] { gpu_test::compile_fresh(gpu_test::kAddSource, {.arch = "120a"}); });
+  const std::string text =
+      gpu_test::error_of([] { gpu_test::compile_fresh(gpu_test::kAddSource, {.arch = "120a"}); });
   expect(text.find("compile for this device") != std::string::npos, text);
   gpu_test::expect_vector_add(get_kernel("add", gpu_test::kAddSource));
 }
@@ -257,8 +261,10 @@ void a_tensor_map_copies_a_tile_and_a_patched_one_copies_from_the_new_address() 
   first.write(values);
   for (int& value : values) value += 1000000;
   second.write(values);
-  const cuda::TensorMapDesc desc{.name = "a", .dtype = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                                 .sizes = {kColumns, kRows}, .strides_bytes = {kColumns * 4},
+  const cuda::TensorMapDesc desc{.name = "a",
+                                 .dtype = CU_TENSOR_MAP_DATA_TYPE_INT32,
+                                 .sizes = {kColumns, kRows},
+                                 .strides_bytes = {kColumns * 4},
                                  .box = {32, 8}};
   CUtensorMap map = cuda::encode_tensor_map(desc, first.pointer());
   Stream stream;
@@ -277,8 +283,8 @@ void a_tensor_map_copies_a_tile_and_a_patched_one_copies_from_the_new_address() 
 
 void two_devices_each_get_their_own_kernel() {
   if (cuda::Device::count() < 2) throw gpu_test::Skip{"one device only"};
-  for (const int index : {1, 0}) gpu_test::expect_vector_add(gpu_test::compile_fresh(
-      gpu_test::kAddSource, {}, index), index);
+  for (const int index : {1, 0})
+    gpu_test::expect_vector_add(gpu_test::compile_fresh(gpu_test::kAddSource, {}, index), index);
 }
 
 #define DJT_CASE(name) {#name, &name}

@@ -56,7 +56,7 @@ const char* guarded(const F& body) {
 
 inline void make_current(int device = 0) {
   static std::mutex mutex;
-  static std::map<int, cuda::PrimaryContext*> contexts;   // live as long as the process
+  static std::map<int, cuda::PrimaryContext*> contexts;  // live as long as the process
   const std::lock_guard lock(mutex);
   cuda::PrimaryContext*& context = contexts[device];
   if (context == nullptr) context = new cuda::PrimaryContext(device);
@@ -81,8 +81,7 @@ class Buffer {
   }
   std::vector<T> read() const {
     std::vector<T> values(count_);
-    DJ_CUDA_DRIVER_CHECK(
-        driver::lazy_cuMemcpyDtoH(values.data(), address_, count_ * sizeof(T)));
+    DJ_CUDA_DRIVER_CHECK(driver::lazy_cuMemcpyDtoH(values.data(), address_, count_ * sizeof(T)));
     return values;
   }
 
@@ -221,17 +220,18 @@ inline std::string launch_cost_table() {
   const auto whole = [&] { jit.launch(kernel, options, pointer, pointer, pointer, count); };
   std::string table = "launch cost, us a call, median of 61 batches of 200\n";
   for (int round = 0; round < 3; ++round) {
-    table += str::format("  bare cuLaunchKernelEx {:.3f}  Kernel::launch {:.3f}  "
-                         "Runtime<CUDA>::launch {:.3f}\n",
-                         median_us(bare, stream), median_us(ours, stream),
-                         median_us(whole, stream));
+    table += str::format(
+        "  bare cuLaunchKernelEx {:.3f}  Kernel::launch {:.3f}  "
+        "Runtime<CUDA>::launch {:.3f}\n",
+        median_us(bare, stream), median_us(ours, stream), median_us(whole, stream));
   }
   return table;
 }
 
 // What the first use of a source costs in this process, in milliseconds. Whether it is cold or a
 // disk hit is up to the cache folder.
-inline std::string first_call_table(const std::string& source_file, const std::string& include_dir) {
+inline std::string first_call_table(const std::string& source_file,
+                                    const std::string& include_dir) {
   using Clock = std::chrono::steady_clock;
   const auto ms = [](Clock::time_point start, Clock::time_point end) {
     return std::chrono::duration<double, std::milli>(end - start).count();
@@ -247,12 +247,12 @@ inline std::string first_call_table(const std::string& source_file, const std::s
   const auto again = Clock::now();
   const Counters& counters = jit.events.counters;
   const auto& function = kernel->get_function();
-  return str::format("context {:.1f}, first call {:.2f} (compiles {}: {:.1f}, disk hits {}, load "
-                     "{:.2f}), second call {:.3f}; {} registers, {} local bytes",
-                     ms(start, ready), ms(ready, first), counters.compiles.load(),
-                     counters.compile_ms.load(), counters.disk_hits.load(),
-                     counters.load_ms.load(), ms(first, again), function.num_registers,
-                     function.local_bytes);
+  return str::format(
+      "context {:.1f}, first call {:.2f} (compiles {}: {:.1f}, disk hits {}, load "
+      "{:.2f}), second call {:.3f}; {} registers, {} local bytes",
+      ms(start, ready), ms(ready, first), counters.compiles.load(), counters.compile_ms.load(),
+      counters.disk_hits.load(), counters.load_ms.load(), ms(first, again), function.num_registers,
+      function.local_bytes);
 }
 
 }  // namespace gpu_test

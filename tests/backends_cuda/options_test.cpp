@@ -20,8 +20,8 @@ bool has(const Words& words, const std::string& word) {
 }
 
 TEST(CompilerOptions, UnsetFieldsInheritAndSetOnesWin) {
-  const cuda::CompilerOptions base{.optimize_level = 1, .fast_math = true, .arch = "90a",
-                                   .extra_nvcc_flags = "-DA"};
+  const cuda::CompilerOptions base{
+      .optimize_level = 1, .fast_math = true, .arch = "90a", .extra_nvcc_flags = "-DA"};
   const auto merged = base.override_with({.fast_math = false, .extra_nvcc_flags = "-DB"});
   CHECK_EQ(*merged.optimize_level, 1);
   CHECK_EQ(*merged.fast_math, false);
@@ -36,9 +36,9 @@ TEST(CompilerOptions, DefaultsAreTheContracts) {
   CHECK_EQ(settings.ptxas_register_usage_level, 10);
   CHECK_EQ(settings.cpp_standard, std::string("20"));
   const Words nvcc = cuda::nvcc_arguments(settings, "90a");
-  for (const char* flag : {"-std=c++20", "-O3", "--expt-relaxed-constexpr",
-                           "--expt-extended-lambda", "--ptxas-options=--register-usage-level=10",
-                           "-gencode=arch=compute_90a,code=sm_90a"}) {
+  for (const char* flag :
+       {"-std=c++20", "-O3", "--expt-relaxed-constexpr", "--expt-extended-lambda",
+        "--ptxas-options=--register-usage-level=10", "-gencode=arch=compute_90a,code=sm_90a"}) {
     CHECK(has(nvcc, flag));
   }
   CHECK(has(cuda::nvrtc_arguments(settings, "100f"), "-arch=sm_100f"));
@@ -100,8 +100,8 @@ TEST(Flags, OfTheHostHalfDoNotReachNvrtcAndPtxasListsAreSplit) {
   const Words kept = cuda::nvrtc_flags_of_nvcc_flags(
       cuda::split_flags("-O3 -Xcompiler -fPIC --compiler-options=-Wall -ccbin g++-12 -DX=1 -cubin "
                         "--expt-relaxed-constexpr -Xptxas -v,--warn-on-spills -std=c++20"));
-  CHECK(kept == (Words{"-DX=1", "--ptxas-options=-v", "--ptxas-options=--warn-on-spills",
-                       "-std=c++20"}));
+  CHECK(kept ==
+        (Words{"-DX=1", "--ptxas-options=-v", "--ptxas-options=--warn-on-spills", "-std=c++20"}));
 }
 
 TEST(Flags, GivenOnesReplaceTheLanguageDefaultsButNotTheTarget) {
@@ -167,8 +167,8 @@ TEST(Target, WhatCanBeOneIsAcceptedInEverySpellingAndTheRestRefused) {
   CHECK_EQ(cuda::checked_arch("compute_103"), std::string("103"));
   for (const char* arch : {"80", "86", "89", "90a", "100a", "100f", "103", "120", "120f"})
     CHECK_EQ(cuda::checked_arch(arch), std::string(arch));
-  for (const char* arch : {"", "9", "090", "80a", "90f", "90b", "90a ", "native", "10000", "70",
-                           "90a;ls", "-90"}) {
+  for (const char* arch :
+       {"", "9", "090", "80a", "90f", "90b", "90a ", "native", "10000", "70", "90a;ls", "-90"}) {
     CHECK_THROWS(cuda::checked_arch(arch), kInvalidArgument, "TARGET_NAME");
   }
 }

@@ -33,17 +33,15 @@ std::string rule_of(const cuda::TensorMapDesc& desc, std::uint64_t address = 0x1
     CHECK_EQ(rule_of(desc), std::string());          \
   } while (false)
 
-TEST(TensorMap, AGoodDescriptionBreaksNoRule) {
-  CHECK_EQ(rule_of(good()), std::string());
-}
+TEST(TensorMap, AGoodDescriptionBreaksNoRule) { CHECK_EQ(rule_of(good()), std::string()); }
 
 TEST(TensorMap, RanksOutside1To5AreRefused) {
   CHECK_RULE(desc.sizes = {}, , "TENSOR_MAP_RANK");
   CHECK_RULE(desc.sizes.assign(6, 16), , "TENSOR_MAP_RANK");
   cuda::TensorMapDesc one{.sizes = {64}, .strides_bytes = {}, .box = {16}};
   CHECK_EQ(rule_of(one), std::string());
-  cuda::TensorMapDesc five{.sizes = {64, 2, 2, 2, 2}, .strides_bytes = {64, 128, 256, 512},
-                           .box = {16, 1, 1, 1, 1}};
+  cuda::TensorMapDesc five{
+      .sizes = {64, 2, 2, 2, 2}, .strides_bytes = {64, 128, 256, 512}, .box = {16, 1, 1, 1, 1}};
   CHECK_EQ(rule_of(five), std::string());
 }
 

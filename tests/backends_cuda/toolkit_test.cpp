@@ -31,7 +31,10 @@ class FakeTree {
     return path;
   }
   fs::path add_library(const std::string& below) const {
-    return add(below, std::string("\x7f" "ELF\x02", 5) + std::string(200, 'x'));
+    return add(below, std::string("\x7f"
+                                  "ELF\x02",
+                                  5) +
+                          std::string(200, 'x'));
   }
   fs::path add_program(const std::string& below) const {
     const fs::path path = add(below, "#!/bin/sh\n");

@@ -7,9 +7,7 @@ DJT_EXPORT void* djt_current_stream(int device) {
   return deep_jit::get_current_cuda_stream(device);
 }
 
-DJT_EXPORT void* djt_pool_stream(int device) {
-  return deep_jit::get_stream_from_pool(device);
-}
+DJT_EXPORT void* djt_pool_stream(int device) { return deep_jit::get_stream_from_pool(device); }
 
 // Torch's current stream while `stream` is guarded.
 DJT_EXPORT void* djt_guarded_stream(void* stream, int device) {

@@ -76,8 +76,7 @@ std::string launch_and_check(const std::shared_ptr<cuda::Kernel>& kernel, int va
                 first.pointer(), second.pointer(), kCount);
   const std::vector<int> got = out.read();
   for (int i = 0; i < kCount; ++i) {
-    if (got[i] != a[i] + b[i] + variant)
-      return str::format("error: element {}: got {}", i, got[i]);
+    if (got[i] != a[i] + b[i] + variant) return str::format("error: element {}: got {}", i, got[i]);
   }
   return "ok";
 }
@@ -147,9 +146,9 @@ DEMO_EXPORT const char* demo_race(int num_threads, int variant) {
 DEMO_EXPORT const char* demo_counters() {
   return answer([&] {
     const Counters& counters = g_jit->events.counters;
-    return str::format("compiles={} disk_hits={} memory_hits={} loads={}",
-                       counters.compiles.load(), counters.disk_hits.load(),
-                       counters.memory_hits.load(), counters.loads.load());
+    return str::format("compiles={} disk_hits={} memory_hits={} loads={}", counters.compiles.load(),
+                       counters.disk_hits.load(), counters.memory_hits.load(),
+                       counters.loads.load());
   });
 }
 

@@ -3,8 +3,6 @@
 
 namespace demo {
 
-__device__ inline int add(int a, int b) {
-  return a + b;
-}
+__device__ inline int add(int a, int b) { return a + b; }
 
 }  // namespace demo

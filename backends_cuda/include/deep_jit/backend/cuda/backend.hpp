@@ -69,8 +69,8 @@ class CUDA {
         is_nvcc ? cuda::nvcc_arguments(settings, "") : cuda::nvrtc_arguments(settings, "");
     std::string text = str::join(flags, " ") + "\n";
     if (!is_nvcc) return text;
-    for (const char* name : {"NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN", "CPATH",
-                             "CPLUS_INCLUDE_PATH"}) {
+    for (const char* name :
+         {"NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN", "CPATH", "CPLUS_INCLUDE_PATH"}) {
       const std::string value = cuda::detail::getenv_text(name);
       if (!value.empty()) text += str::format("{}={}\n", name, value);
     }
@@ -93,7 +93,7 @@ class CUDA {
   // Writes the artifacts of compiler.hpp into `dir` and returns the command, printable. Throws
   // Toolchain with command and whole log.
   std::string compile(std::string_view source, const std::filesystem::path& dir, const Env& env,
-               const Config& config, const CompilerOptions& options) const {
+                      const Config& config, const CompilerOptions& options) const {
     const std::shared_ptr<cuda::Compiler> compiler = choice_->get_prepared();
     cuda::CompileRequest request;
     request.source = source;
@@ -166,8 +166,9 @@ class CUDA {
         return;
       }
     }
-    std::fprintf(stderr, "cuda: dump_sass: no working cuobjdump or nvdisasm found; pip install "
-                         "nvidia-cuda-cuobjdump, or put one on PATH\n");
+    std::fprintf(stderr,
+                 "cuda: dump_sass: no working cuobjdump or nvdisasm found; pip install "
+                 "nvidia-cuda-cuobjdump, or put one on PATH\n");
   }
 
   std::vector<std::filesystem::path> disassemblers() const {
@@ -192,4 +193,4 @@ class CUDA {
 
 static_assert(BackendLike<CUDA>);
 
-}  // namespace deep_jit
+}  // namespace DJ_HIDDEN deep_jit

@@ -1,8 +1,8 @@
 // What the two compilers have in common: the request, the artifacts, and what ptxas reported.
 //
 //   std::unique_ptr<cuda::Compiler> compiler = ...;             // NvrtcCompiler or NvccCompiler
-//   cuda::CompileOutput out = compiler->compile(request);       // throws Toolchain, whole log inside
-//   for (auto& kernel : cuda::parse_ptxas_log(out.log)) kernel.num_registers;
+//   cuda::CompileOutput out = compiler->compile(request);       // throws Toolchain, whole log
+//   inside for (auto& kernel : cuda::parse_ptxas_log(out.log)) kernel.num_registers;
 //
 // Artifacts: kernel.cu, kernel.cubin, compile.log, and kernel.ptx, kernel.sass where asked for.
 // Leaves choosing a compiler and a target to backend.hpp.
@@ -29,8 +29,8 @@ inline constexpr const char* kSassFile = "kernel.sass";
 
 struct CompileRequest {
   std::string source;
-  std::filesystem::path dir;   // exists; artifacts go here
-  std::string arch;            // "90a"
+  std::filesystem::path dir;  // exists; artifacts go here
+  std::string arch;           // "90a"
   CompileSettings settings;
   std::vector<std::filesystem::path> include_dirs;
   bool print_command = false;
@@ -38,20 +38,20 @@ struct CompileRequest {
 
 struct CompileOutput {
   std::string cubin;
-  std::string ptx;       // empty unless asked for
-  std::string command;   // printable; NVRTC's is what it was given, behind "nvrtc"
-  std::string log;       // all of it
+  std::string ptx;      // empty unless asked for
+  std::string command;  // printable; NVRTC's is what it was given, behind "nvrtc"
+  std::string log;      // all of it
 };
 
 class Compiler {
  public:
   virtual ~Compiler() = default;
-  virtual std::string name() const = 0;                       // "NVRTC", "nvcc"
+  virtual std::string name() const = 0;  // "NVRTC", "nvcc"
   virtual std::filesystem::path path() const = 0;
-  virtual std::string version() const = 0;                    // "13.0"
-  virtual std::string identity() const = 0;                   // content, not place
-  virtual void prepare() {}                                   // whatever may fail before a compile
-  virtual bool knows_arch(const std::string& arch) = 0;       // asks the compiler, once per target
+  virtual std::string version() const = 0;               // "13.0"
+  virtual std::string identity() const = 0;              // content, not place
+  virtual void prepare() {}                              // whatever may fail before a compile
+  virtual bool knows_arch(const std::string& arch) = 0;  // asks the compiler, once per target
   virtual CompileOutput compile(const CompileRequest& request) = 0;
 };
 
@@ -104,7 +104,9 @@ inline std::string read_binary(const std::filesystem::path& path) {
 
 // A compiler that was killed half way can leave any bytes: what is not an ELF never gets further.
 inline bool looks_like_cubin(std::string_view bytes) {
-  return bytes.size() > 64 && bytes.substr(0, 4) == "\x7f" "ELF";
+  return bytes.size() > 64 && bytes.substr(0, 4) ==
+                                  "\x7f"
+                                  "ELF";
 }
 
 }  // namespace detail
@@ -139,9 +141,9 @@ inline std::vector<KernelResources> parse_ptxas_log(std::string_view log) {
 }
 
 inline std::string describe(const KernelResources& kernel) {
-  return str::format("{}: {} registers, {} bytes stack, {} bytes spill stores, {} bytes spill loads",
-                     kernel.name, kernel.num_registers, kernel.stack_bytes,
-                     kernel.spill_store_bytes, kernel.spill_load_bytes);
+  return str::format(
+      "{}: {} registers, {} bytes stack, {} bytes spill stores, {} bytes spill loads", kernel.name,
+      kernel.num_registers, kernel.stack_bytes, kernel.spill_store_bytes, kernel.spill_load_bytes);
 }
 
 // check_no_spills and check_no_local_memory. A log without a report cannot pass either.
@@ -150,9 +152,8 @@ inline void check_resources(const CompileSettings& settings, const std::string& 
   const auto kernels = parse_ptxas_log(log);
   const auto refuse = [&](std::string_view option, const std::string& given, std::string_view rule,
                           std::string_view fix) {
-    DJ_FAIL(kToolchain,
-            "cuda: compile: {}: given {}.\n  Rule {}: see the option.\n  Fix: {}\n{}", option, given,
-            rule, fix, log);
+    DJ_FAIL(kToolchain, "cuda: compile: {}: given {}.\n  Rule {}: see the option.\n  Fix: {}\n{}",
+            option, given, rule, fix, log);
   };
   if (kernels.empty()) {
     refuse(settings.check_no_spills ? "check_no_spills" : "check_no_local_memory",
@@ -183,4 +184,4 @@ inline void check_resources(const CompileSettings& settings, const std::string& 
 }
 
 }  // namespace cuda
-}  // namespace deep_jit
+}  // namespace DJ_HIDDEN deep_jit

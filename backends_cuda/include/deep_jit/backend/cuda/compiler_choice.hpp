@@ -153,7 +153,8 @@ class CompilerChoice {
   }
 
   void refuse_chosen(const std::string& why) {
-    std::shared_ptr<Compiler>& built = nvrtc_compiler_ != nullptr ? nvrtc_compiler_ : nvcc_compiler_;
+    std::shared_ptr<Compiler>& built =
+        nvrtc_compiler_ != nullptr ? nvrtc_compiler_ : nvcc_compiler_;
     Verdict& verdict = nvrtc_compiler_ != nullptr ? nvrtc_ : nvcc_;
     for (Candidate& candidate : verdict.candidates) {
       if (!candidate.refused.empty()) continue;
@@ -176,4 +177,4 @@ class CompilerChoice {
 };
 
 }  // namespace cuda
-}  // namespace deep_jit
+}  // namespace DJ_HIDDEN deep_jit

@@ -171,4 +171,4 @@ inline std::vector<std::string> nvrtc_arguments(const CompileSettings& settings,
 }
 
 }  // namespace cuda
-}  // namespace deep_jit
+}  // namespace DJ_HIDDEN deep_jit

@@ -2,7 +2,8 @@
 //
 //   cuda::NvccCompiler compiler(*cuda::find_nvcc(places).chosen());
 //   compiler.knows_arch("100f");               // a dry run, once per target
-//   auto out = compiler.compile(request);      // request.dir holds kernel.cu and kernel.cubin after
+//   auto out = compiler.compile(request);      // request.dir holds kernel.cu and kernel.cubin
+//   after
 //
 // Needs a host compiler, also for a cubin; nvcc's own words about a missing one are in the error.
 // Leaves the search to toolkit_search.hpp and flags to compiler_flags.hpp.
@@ -24,8 +25,8 @@ namespace cuda {
 
 class NvccCompiler final : public Compiler {
  public:
-  // Spawns `nvcc --version` only for a wrapper script or where no header tells the release. Throws Toolchain when the
-  // program does not answer or is too old.
+  // Spawns `nvcc --version` only for a wrapper script or where no header tells the release. Throws
+  // Toolchain when the program does not answer or is too old.
   explicit NvccCompiler(Candidate candidate) : candidate_(std::move(candidate)) {
     if (candidate_.version == 0) candidate_.version = ask_version();
     if (candidate_.version < kOldestToolkit) {
@@ -36,8 +37,8 @@ class NvccCompiler final : public Compiler {
     const auto real = std::filesystem::canonical(candidate_.path, error);
     const auto bin = (error ? candidate_.path : real).parent_path();
     // A wrapper script says nothing about what it runs: what that answers does.
-    identity_ = is_elf64(candidate_.path) ? file_identity(candidate_.path)
-                                          : sha256_hex(run_version());
+    identity_ =
+        is_elf64(candidate_.path) ? file_identity(candidate_.path) : sha256_hex(run_version());
     for (const auto& program : {bin / "ptxas", bin / "cudafe++", bin / "../nvvm/bin/cicc"})
       if (detail::has_file(program)) identity_ += "; " + file_identity(program);
   }
@@ -118,8 +119,9 @@ class NvccCompiler final : public Compiler {
   int ask_version() const {
     const std::string output = run_version();
     const std::size_t at = output.find("release ");
-    const int version =
-        at == std::string::npos ? 0 : detail::parse_version(std::string_view(output).substr(at + 8));
+    const int version = at == std::string::npos
+                            ? 0
+                            : detail::parse_version(std::string_view(output).substr(at + 8));
     if (version == 0) refuse(str::format("--version says no release: {}", output));
     return version;
   }
@@ -140,4 +142,4 @@ class NvccCompiler final : public Compiler {
 };
 
 }  // namespace cuda
-}  // namespace deep_jit
+}  // namespace DJ_HIDDEN deep_jit

@@ -36,8 +36,6 @@ using uint64_t = unsigned long long; using intptr_t = long long;
 using uintptr_t = unsigned long long;
 #define INT32_MAX 2147483647
 #define UINT32_MAX 4294967295u
-#define INT64_MAX 9223372036854775807ll
-#define UINT64_MAX 18446744073709551615ull
 namespace std {
 using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t; using ::uint8_t;
 using ::uint16_t; using ::uint32_t; using ::uint64_t; using ::intptr_t; using ::uintptr_t;
@@ -121,9 +119,8 @@ class NvrtcLibrary {
 
   static void preload_builtins(const Candidate& candidate) {
     if (candidate.version == 0 || !candidate.path.has_parent_path()) return;
-    const auto builtins = candidate.path.parent_path() / str::format("libnvrtc-builtins.so.{}",
-                                                                     version_text(candidate.version));
-    // Failure is NVRTC's to report: it names the file it wanted.
+    const auto builtins = candidate.path.parent_path() /
+                          str::format("libnvrtc-builtins.so.{}", version_text(candidate.version));
     if (detail::has_file(builtins)) dlopen(builtins.c_str(), RTLD_LAZY | RTLD_GLOBAL);
   }
 };
@@ -206,7 +203,7 @@ class NvrtcCompiler final : public Compiler {
   Answer ask(const std::string& source, const std::vector<std::string>& flags, bool with_ptx) {
     const NvrtcLibrary& nvrtc = library();
     static const char* const kTexts[] = {detail::kStdint, detail::kStdint, detail::kStddef,
-                                             detail::kStddef};
+                                         detail::kStddef};
     static const char* const kNames[] = {"cstdint", "stdint.h", "cstddef", "stddef.h"};
     NvrtcLibrary::Program program = nullptr;
     Answer answer;
@@ -217,7 +214,6 @@ class NvrtcCompiler final : public Compiler {
     for (const std::string& flag : flags) arguments.push_back(flag.c_str());
     answer.result = nvrtc.compile(program, static_cast<int>(arguments.size()), arguments.data());
     answer.log = fetch(program, nvrtc.log_size, nvrtc.log);
-    // The log ends in a zero of C's.
     while (!answer.log.empty() && answer.log.back() == '\0') answer.log.pop_back();
     if (answer.result != 0) return answer;
     answer.cubin = fetch(program, nvrtc.cubin_size, nvrtc.cubin);
@@ -251,4 +247,4 @@ class NvrtcCompiler final : public Compiler {
 };
 
 }  // namespace cuda
-}  // namespace deep_jit
+}  // namespace DJ_HIDDEN deep_jit

@@ -88,4 +88,4 @@ class RelaxedCaptureScope {
 };
 
 }  // namespace cuda
-}  // namespace deep_jit
+}  // namespace DJ_HIDDEN deep_jit

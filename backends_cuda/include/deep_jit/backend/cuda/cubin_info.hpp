@@ -72,4 +72,4 @@ inline std::optional<int> count_parameters(std::string_view cubin, std::string_v
 }
 
 }  // namespace cuda
-}  // namespace deep_jit
+}  // namespace DJ_HIDDEN deep_jit

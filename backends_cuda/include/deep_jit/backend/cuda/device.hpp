@@ -5,7 +5,8 @@
 //   device.get_arch();                           // "90a", "100f", "86"
 //   cuda::arch_name(10, 3, /*use_arch_family=*/false);   // "103a": no device needed
 //
-// Leaves contexts and launches to kernel.hpp, and whether a compiler knows the target to backend.hpp.
+// Leaves contexts and launches to kernel.hpp, and whether a compiler knows the target to
+// backend.hpp.
 #pragma once
 
 #include <cstddef>
@@ -22,27 +23,27 @@ namespace DJ_HIDDEN deep_jit {
 namespace cuda {
 
 // Field names are cudaDeviceProp's; kHz and bytes as there. One row per integer property.
-#define DJ_CUDA_DEVICE_PROPERTIES(X)                                                             \
-  X(major, COMPUTE_CAPABILITY_MAJOR)                                                             \
-  X(minor, COMPUTE_CAPABILITY_MINOR)                                                             \
-  X(multiProcessorCount, MULTIPROCESSOR_COUNT)                                                   \
-  X(l2CacheSize, L2_CACHE_SIZE)                                                                  \
-  X(sharedMemPerBlock, MAX_SHARED_MEMORY_PER_BLOCK)                                              \
-  X(sharedMemPerBlockOptin, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)                                   \
-  X(sharedMemPerMultiprocessor, MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)                            \
-  X(reservedSharedMemPerBlock, RESERVED_SHARED_MEMORY_PER_BLOCK)                                 \
-  X(regsPerBlock, MAX_REGISTERS_PER_BLOCK)                                                       \
-  X(regsPerMultiprocessor, MAX_REGISTERS_PER_MULTIPROCESSOR)                                     \
-  X(maxThreadsPerBlock, MAX_THREADS_PER_BLOCK)                                                   \
-  X(maxThreadsPerMultiProcessor, MAX_THREADS_PER_MULTIPROCESSOR)                                 \
-  X(maxBlocksPerMultiProcessor, MAX_BLOCKS_PER_MULTIPROCESSOR)                                   \
-  X(warpSize, WARP_SIZE)                                                                         \
-  X(clockRate, CLOCK_RATE)                                                                       \
-  X(memoryClockRate, MEMORY_CLOCK_RATE)                                                          \
-  X(memoryBusWidth, GLOBAL_MEMORY_BUS_WIDTH)                                                     \
-  X(cooperativeLaunch, COOPERATIVE_LAUNCH)                                                       \
-  X(clusterLaunch, CLUSTER_LAUNCH)                                                               \
-  X(tensorMapAccess, TENSOR_MAP_ACCESS_SUPPORTED)                                                \
+#define DJ_CUDA_DEVICE_PROPERTIES(X)                                  \
+  X(major, COMPUTE_CAPABILITY_MAJOR)                                  \
+  X(minor, COMPUTE_CAPABILITY_MINOR)                                  \
+  X(multiProcessorCount, MULTIPROCESSOR_COUNT)                        \
+  X(l2CacheSize, L2_CACHE_SIZE)                                       \
+  X(sharedMemPerBlock, MAX_SHARED_MEMORY_PER_BLOCK)                   \
+  X(sharedMemPerBlockOptin, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)        \
+  X(sharedMemPerMultiprocessor, MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) \
+  X(reservedSharedMemPerBlock, RESERVED_SHARED_MEMORY_PER_BLOCK)      \
+  X(regsPerBlock, MAX_REGISTERS_PER_BLOCK)                            \
+  X(regsPerMultiprocessor, MAX_REGISTERS_PER_MULTIPROCESSOR)          \
+  X(maxThreadsPerBlock, MAX_THREADS_PER_BLOCK)                        \
+  X(maxThreadsPerMultiProcessor, MAX_THREADS_PER_MULTIPROCESSOR)      \
+  X(maxBlocksPerMultiProcessor, MAX_BLOCKS_PER_MULTIPROCESSOR)        \
+  X(warpSize, WARP_SIZE)                                              \
+  X(clockRate, CLOCK_RATE)                                            \
+  X(memoryClockRate, MEMORY_CLOCK_RATE)                               \
+  X(memoryBusWidth, GLOBAL_MEMORY_BUS_WIDTH)                          \
+  X(cooperativeLaunch, COOPERATIVE_LAUNCH)                            \
+  X(clusterLaunch, CLUSTER_LAUNCH)                                    \
+  X(tensorMapAccess, TENSOR_MAP_ACCESS_SUPPORTED)                     \
   X(integrated, INTEGRATED)
 
 struct DeviceProp {
@@ -75,7 +76,7 @@ class Device {
   int get_index() const { return prop_->index; }
   int get_num_sms() const { return prop_->multiProcessorCount; }
   int get_num_l2_cache_bytes() const { return prop_->l2CacheSize; }
-  int get_num_smem_bytes() const { return prop_->sharedMemPerBlockOptin; }   // one block, opted in
+  int get_num_smem_bytes() const { return prop_->sharedMemPerBlockOptin; }  // one block, opted in
   int get_clock_rate() const { return prop_->clockRate; }                   // kHz
   int get_arch_major() const { return prop_->major; }
   int get_arch_minor() const { return prop_->minor; }
@@ -117,11 +118,12 @@ class Device {
   static std::shared_ptr<const DeviceProp> read_anew(int index) {
     const int num_devices = count();
     if (index < 0 || index >= num_devices) {
-      DJ_FAIL(kInvalidArgument,
-              "cuda: device: given index {}.\n"
-              "  Rule DEVICE_INDEX: this process sees {} device(s), counted from 0.\n"
-              "  Fix: use a smaller index, or widen CUDA_VISIBLE_DEVICES before the process starts.",
-              index, num_devices);
+      DJ_FAIL(
+          kInvalidArgument,
+          "cuda: device: given index {}.\n"
+          "  Rule DEVICE_INDEX: this process sees {} device(s), counted from 0.\n"
+          "  Fix: use a smaller index, or widen CUDA_VISIBLE_DEVICES before the process starts.",
+          index, num_devices);
     }
     auto prop = std::make_shared<DeviceProp>();
     CUdevice device{};
@@ -131,9 +133,9 @@ class Device {
     DJ_CUDA_DRIVER_CHECK(driver::lazy_cuDeviceGetName(name, int{sizeof(name) - 1}, device));
     prop->name = name;
     DJ_CUDA_DRIVER_CHECK(driver::lazy_cuDeviceTotalMem(&prop->totalGlobalMem, device));
-#define DJ_CUDA_DEVICE_FIELD(field, attribute)                    \
-  DJ_CUDA_DRIVER_CHECK(driver::lazy_cuDeviceGetAttribute(         \
-      &prop->field, CU_DEVICE_ATTRIBUTE_##attribute, device));
+#define DJ_CUDA_DEVICE_FIELD(field, attribute) \
+  DJ_CUDA_DRIVER_CHECK(                        \
+      driver::lazy_cuDeviceGetAttribute(&prop->field, CU_DEVICE_ATTRIBUTE_##attribute, device));
     DJ_CUDA_DEVICE_PROPERTIES(DJ_CUDA_DEVICE_FIELD)
 #undef DJ_CUDA_DEVICE_FIELD
     return prop;
@@ -143,4 +145,4 @@ class Device {
 };
 
 }  // namespace cuda
-}  // namespace deep_jit
+}  // namespace DJ_HIDDEN deep_jit

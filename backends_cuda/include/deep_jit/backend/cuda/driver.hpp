@@ -3,8 +3,9 @@
 //
 //   DJ_CUDA_DRIVER_CHECK(cuda::driver::lazy_cuStreamSynchronize(stream));
 //   cuda::driver::ensure_initialized();                    // cuInit, once
-//   DJ_DECL_LAZY_CUDA_FUNCTION(cuMemAdvise)                // any further entry point, in your scope
-//   if (!cuda::driver::is_available()) { ... }             // no driver on this machine: no throw
+//   DJ_DECL_LAZY_CUDA_FUNCTION(cuMemAdvise)                // any further entry point, in your
+//   scope if (!cuda::driver::is_available()) { ... }             // no driver on this machine: no
+//   throw
 //
 // Leaves policy (which device, which context, what to check before a launch) to device.hpp and
 // kernel.hpp.
@@ -45,9 +46,7 @@ inline void* find_library(std::string* why = nullptr) {
   return handle;
 }
 
-inline bool is_available() {
-  return find_library() != nullptr;
-}
+inline bool is_available() { return find_library() != nullptr; }
 
 // Throws Device each time there is no driver, so that a driver mounted later is found.
 inline void* get_library() {
@@ -80,87 +79,87 @@ inline void* find_function(const char* symbol) {
 }
 
 }  // namespace cuda::driver
-}  // namespace deep_jit
+}  // namespace DJ_HIDDEN deep_jit
 
 // Declares lazy_<name>(...). Why two levels: cuda.h maps names to versions (cuMemAlloc is
 // cuMemAlloc_v2), so the symbol must be the expanded name while the function keeps the plain one.
 #define DJ_DECL_LAZY_CUDA_FUNCTION(name) DJ_DECL_LAZY_CUDA_FUNCTION_IMPL(lazy_##name, name)
-#define DJ_DECL_LAZY_CUDA_FUNCTION_IMPL(lazy_name, symbol)                          \
-  inline decltype(&symbol) lazy_name##_pointer() {                                  \
-    static const auto function = reinterpret_cast<decltype(&symbol)>(               \
-        ::deep_jit::cuda::driver::find_function(#symbol));                          \
-    return function;                                                                \
-  }                                                                                 \
-  template <class... Args>                                                          \
-  inline auto lazy_name(Args&&... args)->decltype(symbol(std::forward<Args>(args)...)) { \
-    return lazy_name##_pointer()(std::forward<Args>(args)...);                      \
+#define DJ_DECL_LAZY_CUDA_FUNCTION_IMPL(lazy_name, symbol)                                     \
+  inline decltype(&symbol) lazy_name##_pointer() {                                             \
+    static const auto function =                                                               \
+        reinterpret_cast<decltype(&symbol)>(::deep_jit::cuda::driver::find_function(#symbol)); \
+    return function;                                                                           \
+  }                                                                                            \
+  template <class... Args>                                                                     \
+  inline auto lazy_name(Args&&... args) -> decltype(symbol(std::forward<Args>(args)...)) {     \
+    return lazy_name##_pointer()(std::forward<Args>(args)...);                                 \
   }
 
 // One row per entry point the product or its consumers use.
-#define DJ_CUDA_DRIVER_FUNCTIONS(X)                                                              \
-  X(cuInit)                                                                                      \
-  X(cuDriverGetVersion)                                                                          \
-  X(cuGetErrorName)                                                                              \
-  X(cuGetErrorString)                                                                            \
-  X(cuDeviceGet)                                                                                 \
-  X(cuDeviceGetCount)                                                                            \
-  X(cuDeviceGetName)                                                                             \
-  X(cuDeviceGetAttribute)                                                                        \
-  X(cuDeviceTotalMem)                                                                            \
-  X(cuDevicePrimaryCtxRetain)                                                                    \
-  X(cuDevicePrimaryCtxRelease)                                                                   \
-  X(cuCtxGetCurrent)                                                                             \
-  X(cuCtxSetCurrent)                                                                             \
-  X(cuCtxPushCurrent)                                                                            \
-  X(cuCtxPopCurrent)                                                                             \
-  X(cuCtxGetDevice)                                                                              \
-  X(cuCtxSynchronize)                                                                            \
-  X(cuThreadExchangeStreamCaptureMode)                                                           \
-  X(cuLibraryLoadData)                                                                           \
-  X(cuLibraryLoadFromFile)                                                                       \
-  X(cuLibraryUnload)                                                                             \
-  X(cuLibraryGetKernel)                                                                          \
-  X(cuLibraryGetKernelCount)                                                                     \
-  X(cuLibraryEnumerateKernels)                                                                   \
-  X(cuKernelGetFunction)                                                                         \
-  X(cuKernelGetName)                                                                             \
-  X(cuKernelGetAttribute)                                                                        \
-  X(cuKernelSetAttribute)                                                                        \
-  X(cuFuncGetAttribute)                                                                          \
-  X(cuFuncSetAttribute)                                                                          \
-  X(cuLaunchKernelEx)                                                                            \
-  X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                 \
-  X(cuOccupancyMaxActiveClusters)                                                                \
-  X(cuStreamCreate)                                                                              \
-  X(cuStreamDestroy)                                                                             \
-  X(cuStreamSynchronize)                                                                         \
-  X(cuStreamWaitEvent)                                                                           \
-  X(cuStreamIsCapturing)                                                                         \
-  X(cuStreamBatchMemOp)                                                                          \
-  X(cuEventCreate)                                                                               \
-  X(cuEventRecord)                                                                               \
-  X(cuEventSynchronize)                                                                          \
-  X(cuEventDestroy)                                                                              \
-  X(cuTensorMapEncodeTiled)                                                                      \
-  X(cuTensorMapReplaceAddress)                                                                   \
-  X(cuMemAlloc)                                                                                  \
-  X(cuMemFree)                                                                                   \
-  X(cuMemcpyHtoD)                                                                                \
-  X(cuMemcpyDtoH)                                                                                \
-  X(cuMemsetD32)                                                                                 \
-  X(cuMemAddressReserve)                                                                         \
-  X(cuMemAddressFree)                                                                            \
-  X(cuMemCreate)                                                                                 \
-  X(cuMemRelease)                                                                                \
-  X(cuMemMap)                                                                                    \
-  X(cuMemMapArrayAsync)                                                                          \
-  X(cuMemUnmap)                                                                                  \
-  X(cuMemSetAccess)                                                                              \
-  X(cuMemGetAccess)                                                                              \
-  X(cuMemExportToShareableHandle)                                                                \
-  X(cuMemImportFromShareableHandle)                                                              \
-  X(cuMemGetAllocationGranularity)                                                               \
-  X(cuMemGetAllocationPropertiesFromHandle)                                                      \
+#define DJ_CUDA_DRIVER_FUNCTIONS(X)              \
+  X(cuInit)                                      \
+  X(cuDriverGetVersion)                          \
+  X(cuGetErrorName)                              \
+  X(cuGetErrorString)                            \
+  X(cuDeviceGet)                                 \
+  X(cuDeviceGetCount)                            \
+  X(cuDeviceGetName)                             \
+  X(cuDeviceGetAttribute)                        \
+  X(cuDeviceTotalMem)                            \
+  X(cuDevicePrimaryCtxRetain)                    \
+  X(cuDevicePrimaryCtxRelease)                   \
+  X(cuCtxGetCurrent)                             \
+  X(cuCtxSetCurrent)                             \
+  X(cuCtxPushCurrent)                            \
+  X(cuCtxPopCurrent)                             \
+  X(cuCtxGetDevice)                              \
+  X(cuCtxSynchronize)                            \
+  X(cuThreadExchangeStreamCaptureMode)           \
+  X(cuLibraryLoadData)                           \
+  X(cuLibraryLoadFromFile)                       \
+  X(cuLibraryUnload)                             \
+  X(cuLibraryGetKernel)                          \
+  X(cuLibraryGetKernelCount)                     \
+  X(cuLibraryEnumerateKernels)                   \
+  X(cuKernelGetFunction)                         \
+  X(cuKernelGetName)                             \
+  X(cuKernelGetAttribute)                        \
+  X(cuKernelSetAttribute)                        \
+  X(cuFuncGetAttribute)                          \
+  X(cuFuncSetAttribute)                          \
+  X(cuLaunchKernelEx)                            \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
+  X(cuOccupancyMaxActiveClusters)                \
+  X(cuStreamCreate)                              \
+  X(cuStreamDestroy)                             \
+  X(cuStreamSynchronize)                         \
+  X(cuStreamWaitEvent)                           \
+  X(cuStreamIsCapturing)                         \
+  X(cuStreamBatchMemOp)                          \
+  X(cuEventCreate)                               \
+  X(cuEventRecord)                               \
+  X(cuEventSynchronize)                          \
+  X(cuEventDestroy)                              \
+  X(cuTensorMapEncodeTiled)                      \
+  X(cuTensorMapReplaceAddress)                   \
+  X(cuMemAlloc)                                  \
+  X(cuMemFree)                                   \
+  X(cuMemcpyHtoD)                                \
+  X(cuMemcpyDtoH)                                \
+  X(cuMemsetD32)                                 \
+  X(cuMemAddressReserve)                         \
+  X(cuMemAddressFree)                            \
+  X(cuMemCreate)                                 \
+  X(cuMemRelease)                                \
+  X(cuMemMap)                                    \
+  X(cuMemMapArrayAsync)                          \
+  X(cuMemUnmap)                                  \
+  X(cuMemSetAccess)                              \
+  X(cuMemGetAccess)                              \
+  X(cuMemExportToShareableHandle)                \
+  X(cuMemImportFromShareableHandle)              \
+  X(cuMemGetAllocationGranularity)               \
+  X(cuMemGetAllocationPropertiesFromHandle)      \
   X(cuMemRetainAllocationHandle)
 
 namespace DJ_HIDDEN deep_jit {
@@ -228,24 +227,24 @@ inline int version_or_zero() {
 }
 
 }  // namespace cuda::driver
-}  // namespace deep_jit
+}  // namespace DJ_HIDDEN deep_jit
 
-#define DJ_CUDA_DRIVER_CHECK(call)                                                          \
-  do {                                                                                      \
-    const CUresult dj_result_ = (call);                                                     \
-    if (dj_result_ != CUDA_SUCCESS) [[unlikely]]                                            \
-      ::deep_jit::cuda::driver::fail(dj_result_, #call, __FILE__, __LINE__);                \
+#define DJ_CUDA_DRIVER_CHECK(call)                                           \
+  do {                                                                       \
+    const CUresult dj_result_ = (call);                                      \
+    if (dj_result_ != CUDA_SUCCESS) [[unlikely]]                             \
+      ::deep_jit::cuda::driver::fail(dj_result_, #call, __FILE__, __LINE__); \
   } while (false)
 
 // For consumers that link the CUDA runtime themselves; expands to its own text functions.
-#define DJ_CUDA_RUNTIME_CHECK(call)                                                            \
-  do {                                                                                         \
-    const cudaError_t dj_error_ = (call);                                                      \
-    if (dj_error_ != cudaSuccess) [[unlikely]]                                                 \
-      DJ_FAIL(kDevice,                                                                         \
-              "cuda: {}: given {} ({}): {}.\n"                                                 \
-              "  Rule RUNTIME_CALL: a runtime call must return cudaSuccess.\n"                 \
-              "  Fix: see the runtime's text above.",                                          \
-              #call, cudaGetErrorName(dj_error_), static_cast<int>(dj_error_),                 \
-              cudaGetErrorString(dj_error_));                                                  \
+#define DJ_CUDA_RUNTIME_CHECK(call)                                            \
+  do {                                                                         \
+    const cudaError_t dj_error_ = (call);                                      \
+    if (dj_error_ != cudaSuccess) [[unlikely]]                                 \
+      DJ_FAIL(kDevice,                                                         \
+              "cuda: {}: given {} ({}): {}.\n"                                 \
+              "  Rule RUNTIME_CALL: a runtime call must return cudaSuccess.\n" \
+              "  Fix: see the runtime's text above.",                          \
+              #call, cudaGetErrorName(dj_error_), static_cast<int>(dj_error_), \
+              cudaGetErrorString(dj_error_));                                  \
   } while (false)

@@ -95,7 +95,7 @@ inline std::string file_identity(const std::filesystem::path& path) {
   const std::uint64_t size = std::filesystem::file_size(path, error);
   std::ifstream file(path, std::ios::binary);
   if (error || !file) return {};
-  constexpr std::uint64_t kEnd = 4096;   // a page: headers in front, section table behind
+  constexpr std::uint64_t kEnd = 4096;  // a page: headers in front, section table behind
   std::string ends(static_cast<std::size_t>(std::min(size, kEnd)), '\0');
   detail::read_at(file, 0, ends.data(), ends.size());
   std::string tail(ends.size(), '\0');
@@ -104,4 +104,4 @@ inline std::string file_identity(const std::filesystem::path& path) {
 }
 
 }  // namespace cuda
-}  // namespace deep_jit
+}  // namespace DJ_HIDDEN deep_jit

@@ -2,7 +2,8 @@
 //
 //   auto kernel = jit->compile("vector_add", source);
 //   jit->launch(kernel, {.grid_dim = 132, .block_dim = 256}, out, a, b, n);   // torch's stream
-//   jit->launch(kernel->by_name("second"), {.stream = stream}, ...);          // several in a binary
+//   jit->launch(kernel->by_name("second"), {.stream = stream}, ...);          // several in a
+//   binary
 //
 // Arguments are passed by the address of their storage, as cuLaunchKernel takes them; one derived
 // from NoRefPtr passes its own `ptr` instead. Leaves loading to kernel_binary.hpp and the current
@@ -96,8 +97,7 @@ class Kernel {
     config.blockDimX = block.x, config.blockDimY = block.y, config.blockDimZ = block.z;
     config.sharedMemBytes = static_cast<unsigned>(options.num_smem_bytes.value_or(0));
     check_sizes(function, options, grid, block, cluster);
-    config.hStream =
-        options.stream ? *options.stream : current_torch_stream(get_device_index());
+    config.hStream = options.stream ? *options.stream : current_torch_stream(get_device_index());
 
     CUlaunchAttribute attributes[3];
     config.attrs = attributes;
@@ -190,7 +190,8 @@ class Kernel {
                          function.max_threads_per_block, function.num_registers),
              "use the block size of its __launch_bounds__");
     }
-    if (grid.count() == 0 || grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535) [[unlikely]] {
+    if (grid.count() == 0 || grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535)
+        [[unlikely]] {
       refuse(function, options, "grid_dim", "LAUNCH_GRID",
              "a grid has 1 .. 2^31-1 by 1 .. 65535 by 1 .. 65535 blocks",
              "return before the launch when there is nothing to do");
@@ -215,4 +216,4 @@ class Kernel {
 };
 
 }  // namespace cuda
-}  // namespace deep_jit
+}  // namespace DJ_HIDDEN deep_jit

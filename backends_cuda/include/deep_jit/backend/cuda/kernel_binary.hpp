@@ -24,14 +24,14 @@ namespace cuda {
 
 struct KernelFunction {
   std::string name;
-  CUkernel kernel = nullptr;       // valid in any context of the device
-  CUfunction function = nullptr;   // of the primary context: the faster handle
+  CUkernel kernel = nullptr;      // valid in any context of the device
+  CUfunction function = nullptr;  // of the primary context: the faster handle
   int num_registers = 0;
   int local_bytes = 0;
   int static_smem_bytes = 0;
   int max_threads_per_block = 0;
   int max_dynamic_smem_bytes = 0;
-  bool knows_parameters = false;               // drivers before 12.4 do not tell
+  bool knows_parameters = false;  // drivers before 12.4 do not tell
   std::vector<std::size_t> parameter_bytes;
 };
 
@@ -58,10 +58,11 @@ class KernelBinary {
     const CUresult result = driver::lazy_cuLibraryLoadData(&library_, bytes.data(), nullptr,
                                                            nullptr, 0, nullptr, nullptr, 0);
     if (result != CUDA_SUCCESS) {
-      driver::fail(result, str::format("cuLibraryLoadData of {} on device {} ({}, {})", origin,
-                                       device_index, prop_->name,
-                                       arch_name(prop_->major, prop_->minor, false)),
-                   __FILE__, __LINE__);
+      driver::fail(
+          result,
+          str::format("cuLibraryLoadData of {} on device {} ({}, {})", origin, device_index,
+                      prop_->name, arch_name(prop_->major, prop_->minor, false)),
+          __FILE__, __LINE__);
     }
     try {
       read_functions(bytes, scope.is_primary());
@@ -168,4 +169,4 @@ class KernelBinary {
 };
 
 }  // namespace cuda
-}  // namespace deep_jit
+}  // namespace DJ_HIDDEN deep_jit

@@ -27,17 +27,17 @@ namespace DJ_HIDDEN deep_jit {
 namespace cuda {
 
 // X(type, name, default, variable that changes the default or nullptr)
-#define DJ_CUDA_COMPILER_OPTIONS(X)                                               \
-  X(int, optimize_level, 3, nullptr)                                              \
-  X(bool, fast_math, false, nullptr)                                              \
-  X(bool, ptxas_verbose, false, "JIT_PTXAS_VERBOSE")                              \
-  X(int, ptxas_register_usage_level, 10, nullptr)                                 \
-  X(bool, check_no_spills, false, "JIT_CHECK_NO_SPILLS")                          \
-  X(bool, check_no_local_memory, false, "JIT_CHECK_NO_LOCAL_MEMORY")              \
-  X(bool, with_line_info, false, "JIT_WITH_LINEINFO")                             \
-  X(bool, dump_ptx, false, "JIT_DUMP_PTX")                                        \
-  X(bool, dump_sass, false, "JIT_DUMP_SASS")                                      \
-  X(std::string, arch, "", nullptr)                                               \
+#define DJ_CUDA_COMPILER_OPTIONS(X)                                  \
+  X(int, optimize_level, 3, nullptr)                                 \
+  X(bool, fast_math, false, nullptr)                                 \
+  X(bool, ptxas_verbose, false, "JIT_PTXAS_VERBOSE")                 \
+  X(int, ptxas_register_usage_level, 10, nullptr)                    \
+  X(bool, check_no_spills, false, "JIT_CHECK_NO_SPILLS")             \
+  X(bool, check_no_local_memory, false, "JIT_CHECK_NO_LOCAL_MEMORY") \
+  X(bool, with_line_info, false, "JIT_WITH_LINEINFO")                \
+  X(bool, dump_ptx, false, "JIT_DUMP_PTX")                           \
+  X(bool, dump_sass, false, "JIT_DUMP_SASS")                         \
+  X(std::string, arch, "", nullptr)                                  \
   X(std::string, nvcc_flags, "", nullptr)
 
 // Called with the folder of the artifacts once they are complete and checked. Not part of the key:
@@ -49,7 +49,7 @@ struct CompilerOptions {
   DJ_CUDA_COMPILER_OPTIONS(DJ_CUDA_FIELD)
 #undef DJ_CUDA_FIELD
   std::optional<PostHook> post_hook = std::nullopt;
-  std::string extra_nvcc_flags = {};   // added to the others' flags, never replacing them
+  std::string extra_nvcc_flags = {};  // added to the others' flags, never replacing them
 
   CompilerOptions override_with(const CompilerOptions& other) const {
     CompilerOptions merged = *this;
@@ -71,7 +71,7 @@ struct CompileSettings {
 #define DJ_CUDA_FIELD(type, name, value, variable) type name = value;
   DJ_CUDA_COMPILER_OPTIONS(DJ_CUDA_FIELD)
 #undef DJ_CUDA_FIELD
-  bool has_nvcc_flags = false;   // given, even if empty: the default language flags are replaced
+  bool has_nvcc_flags = false;  // given, even if empty: the default language flags are replaced
   std::string cpp_standard = "20";
   std::string extra_nvcc_flags;
   PostHook post_hook;
@@ -92,11 +92,11 @@ inline CompileSettings resolve(const CompilerOptions& options, const Env& env) {
   // JIT_DUMP_ASM is both dumps; the single variables win over it.
   if (const auto both = env.get<bool>("JIT_DUMP_ASM"))
     settings.dump_ptx = settings.dump_sass = *both;
-#define DJ_CUDA_FIELD(type, name, value, variable)                                            \
-  if (options.name) {                                                                         \
-    settings.name = *options.name;                                                            \
-  } else if (const auto from_env = detail::option_from_env<type>(env, variable)) {            \
-    settings.name = *from_env;                                                                \
+#define DJ_CUDA_FIELD(type, name, value, variable)                                 \
+  if (options.name) {                                                              \
+    settings.name = *options.name;                                                 \
+  } else if (const auto from_env = detail::option_from_env<type>(env, variable)) { \
+    settings.name = *from_env;                                                     \
   }
   DJ_CUDA_COMPILER_OPTIONS(DJ_CUDA_FIELD)
 #undef DJ_CUDA_FIELD
@@ -172,14 +172,14 @@ class OptionalDim3 : public std::optional<Dim3> {
 };
 
 // X(type of the optional, name)
-#define DJ_CUDA_LAUNCH_OPTIONS(X)                           \
-  X(std::optional<CUstream>, stream)                        \
-  X(std::optional<int>, num_smem_bytes)                     \
-  X(OptionalDim3, grid_dim)                                 \
-  X(OptionalDim3, block_dim)                                \
-  X(OptionalDim3, cluster_dim)                              \
-  X(std::optional<bool>, cooperative)                       \
-  X(std::optional<bool>, enable_pdl)                        \
+#define DJ_CUDA_LAUNCH_OPTIONS(X)       \
+  X(std::optional<CUstream>, stream)    \
+  X(std::optional<int>, num_smem_bytes) \
+  X(OptionalDim3, grid_dim)             \
+  X(OptionalDim3, block_dim)            \
+  X(OptionalDim3, cluster_dim)          \
+  X(std::optional<bool>, cooperative)   \
+  X(std::optional<bool>, enable_pdl)    \
   X(std::optional<bool>, nonportable_cluster_size_allowed)
 
 // An unset stream is torch's current stream of the launch's device, never stream 0: to launch on
@@ -200,4 +200,4 @@ struct LaunchOptions {
 };
 
 }  // namespace cuda
-}  // namespace deep_jit
+}  // namespace DJ_HIDDEN deep_jit

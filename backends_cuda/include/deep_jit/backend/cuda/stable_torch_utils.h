@@ -30,8 +30,8 @@
 #include <cstdint>
 
 #include <deep_jit/utils/exception.hpp>
-#include <deep_jit/utils/macros.hpp>
 #include <deep_jit/utils/lazy.hpp>
+#include <deep_jit/utils/macros.hpp>
 
 namespace DJ_HIDDEN deep_jit {
 
@@ -64,11 +64,11 @@ inline void check_torch_shim(AOTITorchError code, const char* symbol) {
 
 }  // namespace detail
 
-#define DJ_CALL_TORCH_CUDA_SHIM(name, ...)                                           \
-  do {                                                                               \
-    static const auto shim = reinterpret_cast<decltype(&::name)>(                    \
-        ::deep_jit::detail::find_torch_cuda_shim(#name));                            \
-    ::deep_jit::detail::check_torch_shim(shim(__VA_ARGS__), #name);                  \
+#define DJ_CALL_TORCH_CUDA_SHIM(name, ...)                                                    \
+  do {                                                                                        \
+    static const auto shim =                                                                  \
+        reinterpret_cast<decltype(&::name)>(::deep_jit::detail::find_torch_cuda_shim(#name)); \
+    ::deep_jit::detail::check_torch_shim(shim(__VA_ARGS__), #name);                           \
   } while (false)
 
 inline CUstream get_current_cuda_stream(std::int32_t device_index) {
@@ -122,4 +122,4 @@ using deep_jit::get_stream_from_pool;
 using deep_jit::TorchCUDAStreamGuard;
 }  // namespace cuda
 
-}  // namespace deep_jit
+}  // namespace DJ_HIDDEN deep_jit

@@ -32,8 +32,8 @@ inline std::string checked_arch(std::string_view given) {
                          (suffix.empty() || suffix == "a" || suffix == "f");
   const int number = is_shaped ? std::atoi(std::string(arch.substr(0, digits)).c_str()) : 0;
   // Suffixes exist from 9.0 on, family targets from 10.0 on.
-  const bool is_named = number >= 75 && (suffix != "a" || number >= 90) &&
-                        (suffix != "f" || number >= 100);
+  const bool is_named =
+      number >= 75 && (suffix != "a" || number >= 90) && (suffix != "f" || number >= 100);
   if (!is_named) {
     DJ_FAIL(kInvalidArgument,
             "cuda: compile: arch: given '{}'.\n"
@@ -64,8 +64,8 @@ std::string device_arch(int major, int minor, const Knows& knows) {
   const std::string exact = arch_name(major, minor, false);
   if (knows(exact)) return exact;
   const std::string plain = arch_name(major, minor, false, true);
-  return knows(plain) ? plain : family;   // none known: let the compiler's error name the family
+  return knows(plain) ? plain : family;  // none known: let the compiler's error name the family
 }
 
 }  // namespace cuda
-}  // namespace deep_jit
+}  // namespace DJ_HIDDEN deep_jit

@@ -25,9 +25,9 @@ namespace cuda {
 struct TensorMapDesc {
   std::string_view name = "tensor";
   CUtensorMapDataType dtype = CU_TENSOR_MAP_DATA_TYPE_UINT8;
-  std::vector<std::uint64_t> sizes;           // elements, 1 to 5 dimensions
-  std::vector<std::uint64_t> strides_bytes;   // of dimensions 1.. : one fewer than sizes
-  std::vector<std::uint32_t> box;             // elements copied per dimension
+  std::vector<std::uint64_t> sizes;                 // elements, 1 to 5 dimensions
+  std::vector<std::uint64_t> strides_bytes;         // of dimensions 1.. : one fewer than sizes
+  std::vector<std::uint32_t> box;                   // elements copied per dimension
   std::vector<std::uint32_t> element_strides = {};  // empty: all 1
   CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_NONE;
   CUtensorMapInterleave interleave = CU_TENSOR_MAP_INTERLEAVE_NONE;
@@ -35,7 +35,6 @@ struct TensorMapDesc {
   CUtensorMapFloatOOBfill oob_fill = CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
 };
 
-// A refusal: which argument, what it was, the rule, the way out.
 struct TensorMapRefusal {
   std::string argument;
   std::string given;
@@ -69,7 +68,7 @@ inline int element_bits(CUtensorMapDataType dtype) {
 #if CUDA_VERSION >= 12080
     case CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B:
       return 4;
-    case CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B:   // shared memory holds 16 of them in 16 bytes
+    case CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B:  // shared memory holds 16 of them in 16 bytes
       return 8;
 #endif
     default:
@@ -130,12 +129,12 @@ inline std::optional<TensorMapRefusal> first_broken_tensor_map_rule(const Tensor
   if (!desc.element_strides.empty() && desc.element_strides.size() != rank)
     return count("element_strides", desc.element_strides.size(), rank);
 
-  const bool wide = desc.interleave == CU_TENSOR_MAP_INTERLEAVE_32B ||
-                    detail::is_padded_fp4(desc.dtype);
+  const bool wide =
+      desc.interleave == CU_TENSOR_MAP_INTERLEAVE_32B || detail::is_padded_fp4(desc.dtype);
   const std::uint64_t alignment = wide ? 32 : 16;
   if (address % alignment != 0) {
-    return refuse("address", str::format("{:#x}, {} bytes past alignment", address,
-                                         address % alignment),
+    return refuse("address",
+                  str::format("{:#x}, {} bytes past alignment", address, address % alignment),
                   "TENSOR_MAP_ADDRESS",
                   str::format("the first element lies on a multiple of {} bytes", alignment),
                   "copy the view to a fresh tensor, or start it at an aligned element");
@@ -148,8 +147,9 @@ inline std::optional<TensorMapRefusal> first_broken_tensor_map_rule(const Tensor
                                        : "split the dimension in two");
     }
   }
-  const std::uint64_t inner_unit = detail::is_padded_fp4(desc.dtype) ? 128
-                                   : detail::element_bits(desc.dtype) == 4 ? 2 : 1;
+  const std::uint64_t inner_unit = detail::is_padded_fp4(desc.dtype)       ? 128
+                                   : detail::element_bits(desc.dtype) == 4 ? 2
+                                                                           : 1;
   if (desc.sizes[0] % inner_unit != 0) {
     return refuse("sizes[0]", str::format("{}", desc.sizes[0]), "TENSOR_MAP_FP4_SIZE",
                   str::format("packed 4-bit rows hold a multiple of {} elements", inner_unit),
@@ -193,12 +193,12 @@ inline std::optional<TensorMapRefusal> first_broken_tensor_map_rule(const Tensor
   }
   const std::uint64_t span = detail::swizzle_span(desc.swizzle);
   if (span != 0 && inner_bits > span * 8) {
-    return refuse("box[0]", str::format("{} elements = {} bytes", desc.box[0], inner_bits / 8),
-                  "TENSOR_MAP_SWIZZLE_SPAN",
-                  str::format("a {}-byte swizzle spans at most {} bytes of the inner side", span,
-                              span),
-                  str::format("use at most {} elements, or a wider swizzle",
-                              span * 8 / static_cast<std::uint64_t>(bits)));
+    return refuse(
+        "box[0]", str::format("{} elements = {} bytes", desc.box[0], inner_bits / 8),
+        "TENSOR_MAP_SWIZZLE_SPAN",
+        str::format("a {}-byte swizzle spans at most {} bytes of the inner side", span, span),
+        str::format("use at most {} elements, or a wider swizzle",
+                    span * 8 / static_cast<std::uint64_t>(bits)));
   }
   return std::nullopt;
 }
@@ -219,21 +219,23 @@ inline std::string describe(const TensorMapDesc& desc) {
 inline CUtensorMap encode_tensor_map(const TensorMapDesc& desc, const void* pointer) {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if (const auto refusal = first_broken_tensor_map_rule(desc, address)) {
-    DJ_FAIL(kInvalidArgument, "cuda: tensor map of {}: {}: given {} in {}.\n  Rule {}: {}.\n  Fix: {}.",
-            desc.name, refusal->argument, refusal->given, describe(desc), refusal->rule,
-            refusal->sentence, refusal->fix);
+    DJ_FAIL(kInvalidArgument,
+            "cuda: tensor map of {}: {}: given {} in {}.\n  Rule {}: {}.\n  Fix: {}.", desc.name,
+            refusal->argument, refusal->given, describe(desc), refusal->rule, refusal->sentence,
+            refusal->fix);
   }
   CUtensorMap map;
   const std::vector<std::uint32_t> ones(desc.sizes.size(), 1);
   const auto& steps = desc.element_strides.empty() ? ones : desc.element_strides;
-  const std::vector<std::uint64_t> no_stride(1, 0);   // rank 1: the driver still reads a pointer
+  const std::vector<std::uint64_t> no_stride(1, 0);  // rank 1: the driver still reads a pointer
   const auto& strides = desc.strides_bytes.empty() ? no_stride : desc.strides_bytes;
   const CUresult result = driver::lazy_cuTensorMapEncodeTiled(
       &map, desc.dtype, static_cast<cuuint32_t>(desc.sizes.size()), const_cast<void*>(pointer),
       desc.sizes.data(), strides.data(), desc.box.data(), steps.data(), desc.interleave,
       desc.swizzle, desc.l2_promotion, desc.oob_fill);
   if (result != CUDA_SUCCESS) {
-    driver::fail(result, str::format("cuTensorMapEncodeTiled of {} ({})", desc.name, describe(desc)),
+    driver::fail(result,
+                 str::format("cuTensorMapEncodeTiled of {} ({})", desc.name, describe(desc)),
                  __FILE__, __LINE__);
   }
   return map;
@@ -241,9 +243,8 @@ inline CUtensorMap encode_tensor_map(const TensorMapDesc& desc, const void* poin
 
 // Moves a map to another address of the same alignment; everything else is kept.
 inline void patch_tensor_map(CUtensorMap& map, const void* pointer) {
-  DJ_CUDA_DRIVER_CHECK(
-      driver::lazy_cuTensorMapReplaceAddress(&map, const_cast<void*>(pointer)));
+  DJ_CUDA_DRIVER_CHECK(driver::lazy_cuTensorMapReplaceAddress(&map, const_cast<void*>(pointer)));
 }
 
 }  // namespace cuda
-}  // namespace deep_jit
+}  // namespace DJ_HIDDEN deep_jit

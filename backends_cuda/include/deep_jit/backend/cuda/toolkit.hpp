@@ -31,7 +31,7 @@ namespace DJ_HIDDEN deep_jit {
 namespace cuda {
 
 // 12.8 is the first release whose two compilers take every option that options.hpp emits.
-inline constexpr int kOldestToolkit = 12080;   // as CUDA_VERSION counts
+inline constexpr int kOldestToolkit = 12080;  // as CUDA_VERSION counts
 
 inline std::string version_text(int version) {
   return version == 0 ? "unknown version"
@@ -39,17 +39,17 @@ inline std::string version_text(int version) {
 }
 
 struct Candidate {
-  std::string origin;                                // "CUDA_HOME", "pip nvidia/cu13"
-  std::filesystem::path path;                        // library or nvcc; empty: the loader's search
-  std::vector<std::filesystem::path> include_dirs;   // of the toolkit's own headers, may be empty
-  int version = 0;                                   // 13000; 0: only a load or a spawn can tell
-  std::string refused;                               // empty: usable
+  std::string origin;                               // "CUDA_HOME", "pip nvidia/cu13"
+  std::filesystem::path path;                       // library or nvcc; empty: the loader's search
+  std::vector<std::filesystem::path> include_dirs;  // of the toolkit's own headers, may be empty
+  int version = 0;                                  // 13000; 0: only a load or a spawn can tell
+  std::string refused;                              // empty: usable
 };
 
 struct Verdict {
-  std::string tool;                     // "NVRTC", "nvcc"
-  std::vector<Candidate> candidates;    // in order of preference
-  std::vector<std::string> not_there;   // places without the tool
+  std::string tool;                    // "NVRTC", "nvcc"
+  std::vector<Candidate> candidates;   // in order of preference
+  std::vector<std::string> not_there;  // places without the tool
   std::string fix;
 
   const Candidate* chosen() const {
@@ -80,15 +80,15 @@ struct SearchPlaces {
     std::string origin;
     std::filesystem::path path;
   };
-  std::filesystem::path nvcc_override;    // <PREFIX>_JIT_NVCC_COMPILER: a file
-  std::filesystem::path nvrtc_override;   // <PREFIX>_JIT_NVRTC_LIBRARY: a file or its folder
-  std::vector<Root> named_roots;          // CUDA_HOME, CUDA_PATH
+  std::filesystem::path nvcc_override;   // <PREFIX>_JIT_NVCC_COMPILER: a file
+  std::filesystem::path nvrtc_override;  // <PREFIX>_JIT_NVRTC_LIBRARY: a file or its folder
+  std::vector<Root> named_roots;         // CUDA_HOME, CUDA_PATH
   std::vector<std::filesystem::path> site_dirs;
   std::filesystem::path conda_root;
   std::vector<std::filesystem::path> path_dirs;
   std::vector<Root> default_roots;
   bool ask_loader = true;
-  int driver_version = 0;   // 0: no driver, any compiler will do
+  int driver_version = 0;  // 0: no driver, any compiler will do
 
   static SearchPlaces of_process(const Config& config, const Env& env);
 };
@@ -196,8 +196,8 @@ inline int header_version(const std::filesystem::path& include_dir) {
 
 inline std::vector<std::filesystem::path> toolkit_include_dirs(const std::filesystem::path& root) {
   std::vector<std::filesystem::path> dirs;
-  for (const char* below : {"include", "targets/x86_64-linux/include",
-                            "targets/sbsa-linux/include"}) {
+  for (const char* below :
+       {"include", "targets/x86_64-linux/include", "targets/sbsa-linux/include"}) {
     if (!has_file(root / below / "cuda_runtime_api.h")) continue;
     dirs.push_back(root / below);
     if (has_file(root / below / "cccl")) dirs.push_back(root / below / "cccl");
@@ -233,4 +233,4 @@ inline SearchPlaces SearchPlaces::of_process(const Config& config, const Env& en
 }
 
 }  // namespace cuda
-}  // namespace deep_jit
+}  // namespace DJ_HIDDEN deep_jit

@@ -95,7 +95,7 @@ inline void add_nvrtc_dir(Verdict& verdict, const std::string& origin,
       verdict.candidates.push_back(nvrtc_candidate(origin, file, include_dirs));
       found = true;
     }
-    if (found) return;   // lib64 and targets/.../lib are one folder under two names
+    if (found) return;  // lib64 and targets/.../lib are one folder under two names
   }
   if (!dirs.empty()) {
     verdict.not_there.push_back(
@@ -111,7 +111,7 @@ inline std::vector<std::filesystem::path> library_dirs(const std::filesystem::pa
 // nvidia/cu13 (one folder a release) and nvidia/cuda_nvrtc + nvidia/cuda_runtime (one a component).
 inline void add_nvrtc_site(Verdict& verdict, const std::filesystem::path& site) {
   auto packages = list_dir(site / "nvidia");
-  std::reverse(packages.begin(), packages.end());   // cuda_nvrtc (12) after cu13: newest first
+  std::reverse(packages.begin(), packages.end());  // cuda_nvrtc (12) after cu13: newest first
   std::stable_partition(packages.begin(), packages.end(), [](const auto& package) {
     return package.filename().string() != "cuda_nvrtc";
   });
@@ -124,8 +124,8 @@ inline void add_nvrtc_site(Verdict& verdict, const std::filesystem::path& site) 
         include_dirs.push_back(site / "nvidia/cuda_cccl/include");
     }
     for (const auto& file : nvrtc_files(package / "lib")) {
-      verdict.candidates.push_back(nvrtc_candidate(
-          "pip nvidia/" + package.filename().string(), file, include_dirs));
+      verdict.candidates.push_back(
+          nvrtc_candidate("pip nvidia/" + package.filename().string(), file, include_dirs));
       found = true;
     }
   }
@@ -147,8 +147,8 @@ inline Candidate nvcc_candidate(std::string origin, const std::filesystem::path&
   for (const std::filesystem::path& program :
        {bin / "cudafe++", bin / "ptxas", bin / "../nvvm/bin/cicc"}) {
     if (!has_file(program)) {
-      candidate.refused = str::format("partial toolkit: {} is missing",
-                                      program.lexically_normal().string());
+      candidate.refused =
+          str::format("partial toolkit: {} is missing", program.lexically_normal().string());
       return candidate;
     }
   }
@@ -162,7 +162,9 @@ inline Candidate nvcc_candidate(std::string origin, const std::filesystem::path&
 }  // namespace detail
 
 inline Verdict find_nvrtc(const SearchPlaces& places) {
-  Verdict verdict{"NVRTC", {}, {},
+  Verdict verdict{"NVRTC",
+                  {},
+                  {},
                   "pip install nvidia-cuda-nvrtc (CUDA 13) or nvidia-cuda-nvrtc-cu12 (12.8, 12.9), "
                   "or set CUDA_HOME to a toolkit of 12.8 or newer"};
   if (!places.nvrtc_override.empty()) {
@@ -200,12 +202,13 @@ inline Verdict find_nvrtc(const SearchPlaces& places) {
 }
 
 inline Verdict find_nvcc(const SearchPlaces& places) {
-  Verdict verdict{"nvcc", {}, {},
+  Verdict verdict{"nvcc",
+                  {},
+                  {},
                   "install a CUDA toolkit of 12.8 or newer and set CUDA_HOME, or set "
                   "JIT_NVCC_COMPILER (with your prefix) to its bin/nvcc"};
   if (!places.nvcc_override.empty()) {
-    verdict.candidates.push_back(
-        detail::nvcc_candidate("JIT_NVCC_COMPILER", places.nvcc_override));
+    verdict.candidates.push_back(detail::nvcc_candidate("JIT_NVCC_COMPILER", places.nvcc_override));
   }
   const auto add = [&](const std::string& origin, const std::filesystem::path& nvcc) {
     if (detail::has_file(nvcc)) {
@@ -235,4 +238,4 @@ inline Verdict find_nvcc(const SearchPlaces& places) {
 }
 
 }  // namespace cuda
-}  // namespace deep_jit
+}  // namespace DJ_HIDDEN deep_jit

@@ -26,7 +26,8 @@ using TorchStreamShim = std::int32_t (*)(std::int32_t device_index, void** strea
 inline TorchStreamShim torch_stream_shim() {
   static std::atomic<TorchStreamShim> found{nullptr};
   TorchStreamShim shim = found.load(std::memory_order_acquire);
-  if (shim != nullptr) [[likely]] return shim;
+  if (shim != nullptr) [[likely]]
+    return shim;
   void* library = dlopen("libtorch_cuda.so", RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return nullptr;
   shim = reinterpret_cast<TorchStreamShim>(dlsym(library, "aoti_torch_get_current_cuda_stream"));
@@ -36,18 +37,17 @@ inline TorchStreamShim torch_stream_shim() {
 
 }  // namespace detail
 
-inline bool is_torch_cuda_loaded() {
-  return detail::torch_stream_shim() != nullptr;
-}
+inline bool is_torch_cuda_loaded() { return detail::torch_stream_shim() != nullptr; }
 
 inline CUstream current_torch_stream(int device_index) {
   const detail::TorchStreamShim shim = detail::torch_stream_shim();
   if (shim == nullptr) [[unlikely]] {
-    DJ_FAIL(kDevice,
-            "cuda: launch: stream: given none, and no torch with CUDA in this process.\n"
-            "  Rule STREAM_KNOWN: an unset stream means torch's current one; it is never stream 0.\n"
-            "  Fix: set LaunchOptions.stream (nullptr for stream 0), or import a CUDA build of "
-            "torch first.");
+    DJ_FAIL(
+        kDevice,
+        "cuda: launch: stream: given none, and no torch with CUDA in this process.\n"
+        "  Rule STREAM_KNOWN: an unset stream means torch's current one; it is never stream 0.\n"
+        "  Fix: set LaunchOptions.stream (nullptr for stream 0), or import a CUDA build of "
+        "torch first.");
   }
   void* stream = nullptr;
   if (shim(device_index, &stream) != 0) [[unlikely]] {
@@ -61,4 +61,4 @@ inline CUstream current_torch_stream(int device_index) {
 }
 
 }  // namespace cuda
-}  // namespace deep_jit
+}  // namespace DJ_HIDDEN deep_jit
