@@ -1,5 +1,6 @@
 #include <deep_gemm/csrc/control.h>
 
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -45,15 +46,12 @@ int own_init(const char* root) {
 
 void own_set_knobs(const DgKnobs* knobs) {
   if (knobs == nullptr) return;
-  Knobs own;
-  std::memcpy(&own, knobs, sizeof own);
-  set_knobs(own);
+  set_knobs(std::bit_cast<Knobs>(*knobs));
 }
 
 void own_get_knobs(DgKnobs* knobs) {
   if (knobs == nullptr) return;
-  const Knobs own = current_knobs();
-  std::memcpy(knobs, &own, sizeof own);
+  *knobs = std::bit_cast<DgKnobs>(current_knobs());
 }
 
 char* own_query(const char* what, const char* args) {
@@ -96,9 +94,7 @@ const ControlTable kOwnControl = {own_init, own_set_knobs, own_get_knobs, own_qu
 
 DG_EXPORT const char* dg_namespace() { return deep_gemm::registry().ns.c_str(); }
 
-DG_EXPORT int dg_init(const char* package_root) {
-  return deep_gemm::control().init(package_root);
-}
+DG_EXPORT int dg_init(const char* package_root) { return deep_gemm::control().init(package_root); }
 
 DG_EXPORT void dg_set_knobs(const DgKnobs* knobs) { deep_gemm::control().set_knobs(knobs); }
 

@@ -1,5 +1,6 @@
 // The control plane: plain C functions that the Python facade reaches by ctypes. Operators are not
-// here (torch.ops has those); knobs, counters, support, plans, cache commands and precompilation are.
+// here (torch.ops has those); knobs, counters, support, plans, cache commands and precompilation
+// are.
 //
 //   lib = ctypes.CDLL("_C_extension.abi3.so")
 //   lib.dg_query.restype = ctypes.c_void_p          # keep the pointer: dg_free wants it back
@@ -17,34 +18,41 @@
 // ":cpu" or ":cuda:0" gives the device; without it the `device` key does (default cpu).
 //
 // what            args (? = optional)                                answer
-// schemas         -                                                  ["fp8_gemm_nt(Tensor a, ...) -> ()", ...]
-// counters        -                                                  {"compiles","disk_hits","memory_hits","loads",
+// schemas         -                                                  ["fp8_gemm_nt(Tensor a, ...)
+// -> ()", ...] counters        - {"compiles","disk_hits","memory_hits","loads",
 //                                                                     "compile_ms","load_ms"}
-// counters_reset  -                                                  same shape, the values before the reset
-// supports        op; one tensor per schema argument (a, a_scale,    {"ok": true, "reason": "", "rule": ""}, or
-//                 b, b_scale, d, c?); gran_m? gran_n? gran_k_a?      {"ok": false, "reason": five-part text,
-//                 gran_k_b? disable_ue8m0_cast? alpha?               "rule": "NAME", "kind": "Unsupported"}
-//                 device? (cpu | cuda) arch? (90a, x86-64-v3, ...)
-// plan            as supports                                        {"plan": one line, "kernel": name, "source": text}
-// precompile      op; n, k (lists "512,7168"); dtypes? of d;         {"kernels": [{"name","cached","ms"}], "compiled": 2,
+// counters_reset  -                                                  same shape, the values before
+// the reset supports        op; one tensor per schema argument (a, a_scale,    {"ok": true,
+// "reason": "", "rule": ""}, or
+//                 b, b_scale, d, c?); gran_m? gran_n? gran_k_a?      {"ok": false, "reason":
+//                 five-part text, gran_k_b? disable_ue8m0_cast? alpha?               "rule":
+//                 "NAME", "kind": "Unsupported"} device? (cpu | cuda) arch? (90a, x86-64-v3, ...)
+// plan            as supports                                        {"plan": one line, "kernel":
+// name, "source": text} precompile      op; n, k (lists "512,7168"); dtypes? of d; {"kernels":
+// [{"name","cached","ms"}], "compiled": 2,
 //                 device? arch? num_threads? dry_run?                 "failed": [{"name","error"}]}
-// doctor          -                                                  {"host": {...}, "cuda": {...}, "cache": {...}}:
-//                                                                     found, missing, reason, fix; never compiles
-// jit_handle      -                                                  {"address": 140...}: the existing runtime
-// cache_list      -                                                  [{"name","request","build","bytes","dir"}, ...]
-// cache_verify    -                                                  {"checked": 12, "damaged": ["..."]}
+// doctor          -                                                  {"host": {...}, "cuda": {...},
+// "cache": {...}}:
+//                                                                     found, missing, reason, fix;
+//                                                                     never compiles
+// jit_handle      -                                                  {"address": 140...}: the
+// existing runtime cache_list      - [{"name","request","build","bytes","dir"}, ...] cache_verify
+// -                                                  {"checked": 12, "damaged": ["..."]}
 // cache_prune     max_bytes                                          {"removed": 3, "bytes": 12345}
 // cache_pack      file                                               {"packed": 12, "file": "..."}
-// cache_unpack    file                                               {"unpacked": 12, "file": "..."}
-// owner           -                                                  {"namespace","is_owner","claimed_alias","error"}:
-//                                                                     how registration went in this process
+// cache_unpack    file                                               {"unpacked": 12, "file":
+// "..."} owner           - {"namespace","is_owner","claimed_alias","error"}:
+//                                                                     how registration went in this
+//                                                                     process
 //
 // ---- Without a compiler ----
 // A CPU operator whose kernel cannot be compiled, because the machine has no C++ compiler, calls an
-// operator that Python registers in this copy's namespace (dg_namespace()), on views that are already
-// nt-oriented (a [m,k], b [n,k], scales [rows, columns]; int8 operands packed along k):
-//   _reference_fp8_gemm(Tensor a, Tensor a_scale, Tensor b, Tensor b_scale, Tensor(d!) d, Tensor? c,
-//                       SymInt gran_m, SymInt gran_n, SymInt gran_k_a, SymInt gran_k_b, float alpha) -> ()
+// operator that Python registers in this copy's namespace (dg_namespace()), on views that are
+// already nt-oriented (a [m,k], b [n,k], scales [rows, columns]; int8 operands packed along k):
+//   _reference_fp8_gemm(Tensor a, Tensor a_scale, Tensor b, Tensor b_scale, Tensor(d!) d, Tensor?
+//   c,
+//                       SymInt gran_m, SymInt gran_n, SymInt gran_k_a, SymInt gran_k_b, float
+//                       alpha) -> ()
 //   _reference_bf16_gemm(Tensor a, Tensor b, Tensor(d!) d, Tensor? c, float alpha) -> ()
 // gran_* are never 0 there and alpha is 1.0 when it was absent. One warning goes to stderr.
 #pragma once
@@ -56,17 +64,17 @@
 // What Python wishes, pushed whole at every change and read once per call. 0 means "default"
 // unless a line says otherwise.
 typedef struct DgKnobs {
-  int32_t num_sms;               // CUDA blocks of persistent kernels
-  int32_t pdl;                   // programmatic dependent launch: 0 or 1
-  int32_t tc_util;               // percent, 0 reads as 100
-  int32_t deterministic;         // 0 or 1; every kernel of ours is
-  int32_t batch_invariant;       // 0 or 1
-  int32_t mk_alignment;          // of contiguous grouped layouts; 0 reads as 128
-  int32_t block_m_multiple;      // 0 reads as 1
-  int32_t block_n_multiple;      // 0 reads as 1
-  int32_t ignore_compile_dims;   // 0 or 1; m, n and k are run-time values anyway
-  int32_t check;                 // device checks before the launch: 0 or 1
-  int32_t num_threads;           // of host kernels; 0: torch's number of threads
+  int32_t num_sms;              // CUDA blocks of persistent kernels
+  int32_t pdl;                  // programmatic dependent launch: 0 or 1
+  int32_t tc_util;              // percent, 0 reads as 100
+  int32_t deterministic;        // 0 or 1; every kernel of ours is
+  int32_t batch_invariant;      // 0 or 1
+  int32_t mk_alignment;         // of contiguous grouped layouts; 0 reads as 128
+  int32_t block_m_multiple;     // 0 reads as 1
+  int32_t block_n_multiple;     // 0 reads as 1
+  int32_t ignore_compile_dims;  // 0 or 1; m, n and k are run-time values anyway
+  int32_t check;                // device checks before the launch: 0 or 1
+  int32_t num_threads;          // of host kernels; 0: torch's number of threads
 } DgKnobs;
 
 // Namespace of this copy's operators, "deep_gemm_0123456789abcdef"; static storage.

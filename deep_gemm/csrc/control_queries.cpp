@@ -100,8 +100,8 @@ std::string value_of(const Arguments& arguments, const char* key) {
   return it == arguments.end() ? std::string() : it->second;
 }
 
-// Sizes, dtypes of d and strides are run-time values: an operator has one kernel per pair of operand
-// types and recipe, in the orientation that its name gives contiguous tensors.
+// Sizes, dtypes of d and strides are run-time values: an operator has one kernel per pair of
+// operand types and recipe, in the orientation that its name gives contiguous tensors.
 std::vector<GemmProblem> kernels_of(std::string_view op) {
   const ops::GemmLayout layout = ops::layout_of(op);
   GemmProblem p;
@@ -272,13 +272,20 @@ struct Question {
 };
 
 constexpr Question kQuestions[] = {
-    {"schemas", schemas},           {"counters", counters},
-    {"counters_reset", counters_reset}, {"supports", supports},
-    {"plan", plan},                 {"precompile", precompile},
-    {"doctor", doctor},             {"jit_handle", jit_handle},
-    {"cache_list", cache_list},     {"cache_verify", cache_verify},
-    {"cache_prune", cache_prune},   {"cache_pack", cache_pack},
-    {"cache_unpack", cache_unpack}, {"owner", owner},
+    {"schemas", schemas},
+    {"counters", counters},
+    {"counters_reset", counters_reset},
+    {"supports", supports},
+    {"plan", plan},
+    {"precompile", precompile},
+    {"doctor", doctor},
+    {"jit_handle", jit_handle},
+    {"cache_list", cache_list},
+    {"cache_verify", cache_verify},
+    {"cache_prune", cache_prune},
+    {"cache_pack", cache_pack},
+    {"cache_unpack", cache_unpack},
+    {"owner", owner},
 };
 
 }  // namespace

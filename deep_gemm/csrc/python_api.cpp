@@ -9,32 +9,30 @@ namespace deep_gemm {
 
 // Scaled operands arrive as (data, scale) pairs, flattened. gran_* = 0 is the default recipe,
 // (1, 128, 128) with float32 scales and (1, 1, 128) with packed ones.
-#define DG_SCALED_GEMM(NAME)            \
-  NAME                                  \
-  "("                                   \
-  "Tensor a, "                          \
-  "Tensor a_scale, "                    \
-  "Tensor b, "                          \
-  "Tensor b_scale, "                    \
-  "Tensor(d!) d, "                      \
-  "Tensor? c=None, "                    \
-  "SymInt gran_m=0, "                   \
-  "SymInt gran_n=0, "                   \
-  "SymInt gran_k_a=0, "                 \
-  "SymInt gran_k_b=0, "                 \
-  "bool disable_ue8m0_cast=False, "     \
-  "float? alpha=None"                   \
-  ") -> ()"
+#define DG_SCALED_GEMM(NAME)             \
+  NAME "("                               \
+       "Tensor a, "                      \
+       "Tensor a_scale, "                \
+       "Tensor b, "                      \
+       "Tensor b_scale, "                \
+       "Tensor(d!) d, "                  \
+       "Tensor? c=None, "                \
+       "SymInt gran_m=0, "               \
+       "SymInt gran_n=0, "               \
+       "SymInt gran_k_a=0, "             \
+       "SymInt gran_k_b=0, "             \
+       "bool disable_ue8m0_cast=False, " \
+       "float? alpha=None"               \
+       ") -> ()"
 
-#define DG_GEMM(NAME)    \
-  NAME                   \
-  "("                    \
-  "Tensor a, "           \
-  "Tensor b, "           \
-  "Tensor(d!) d, "       \
-  "Tensor? c=None, "     \
-  "float? alpha=None"    \
-  ") -> ()"
+#define DG_GEMM(NAME)      \
+  NAME "("                 \
+       "Tensor a, "        \
+       "Tensor b, "        \
+       "Tensor(d!) d, "    \
+       "Tensor? c=None, "  \
+       "float? alpha=None" \
+       ") -> ()"
 
 const char* const kSchemas[] = {
     // Dense, scaled: d = alpha * a @ b^T + c; the letters say how a and b are stored.

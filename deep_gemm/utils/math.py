@@ -4,8 +4,8 @@
     w8, w_scale = per_block_cast_to_fp8(w, use_ue8m0=False)    # weights: one per 128x128 block
     x4, scale = per_token_cast_to_fp4(x, use_ue8m0=True, gran_k=32)
 
-Every function is plain torch: it runs on any device, never reads a value back to the host (apart
-from the assertions of `pack_ue8m0_to_int`) and can be captured in a CUDA graph. The layouts that
+Every function is plain torch: it runs on any device, never reads a value back to the host (but for
+the assertions of `pack_ue8m0_to_int`) and can be captured in a CUDA graph. The layouts that
 kernels want (`get_mn_major_tma_aligned_tensor`, ...) live in `utils/layout.py`.
 """
 

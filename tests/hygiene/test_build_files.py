@@ -71,6 +71,22 @@ def test_the_include_folders_of_setuptools_are_those_of_the_house() -> None:
     assert houses <= listed
 
 
+def test_every_header_is_in_a_target() -> None:
+    listed = {
+        f"{package}/{name}"
+        for package, target in build_files.all_targets(ROOT)
+        for kind in ("hdrs", "srcs")
+        for name in target.values.get(kind, [])
+    }
+    on_disk = {
+        path.relative_to(ROOT).as_posix()
+        for house in ROOT.glob("*/include")
+        for path in tree.files(house)
+        if path.name != "BUILD.bazel"
+    }
+    assert on_disk - listed == set()
+
+
 def test_a_build_file_is_read_as_data(tmp_path: Path) -> None:
     path = tmp_path / "BUILD.bazel"
     path.write_text(

@@ -3,7 +3,12 @@
     load("//tools/bazel:defs.bzl", "dj_cc_library", "dj_cc_test", "dj_py_test")
 """
 
-load("//tools/bazel/private:cc.bzl", _dj_cc_library = "dj_cc_library", _dj_cc_test = "dj_cc_test")
+load(
+    "//tools/bazel/private:cc.bzl",
+    _dj_cc_binary = "dj_cc_binary",
+    _dj_cc_library = "dj_cc_library",
+    _dj_cc_test = "dj_cc_test",
+)
 load("//tools/bazel/private:jit.bzl", _jit_headers = "jit_headers")
 load("//tools/bazel/private:matrix.bzl", _dj_matrix = "dj_matrix")
 load(
@@ -14,12 +19,15 @@ load(
 )
 load(
     "//tools/bazel/private:torch.bzl",
+    _dj_extension_library = "dj_extension_library",
     _dj_torch_extension = "dj_torch_extension",
     _dj_torch_library = "dj_torch_library",
 )
 
+dj_cc_binary = _dj_cc_binary
 dj_cc_library = _dj_cc_library
 dj_cc_test = _dj_cc_test
+dj_extension_library = _dj_extension_library
 dj_matrix = _dj_matrix
 dj_py_binary = _dj_py_binary
 dj_py_library = _dj_py_library

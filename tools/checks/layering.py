@@ -8,6 +8,7 @@ data goes from the Python facade to the launch, and no include points back up.
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from collections.abc import Iterator
@@ -25,7 +26,9 @@ STANDARD = r"[a-z_0-9]+|(sys|linux|asm|arpa|netinet)/[a-z_0-9]+\.h|[a-z_0-9]+\.h
 SYSTEM = rf"(?!({HEAVY})$|cuda|nvrtc|acl|Python|torch|pybind11)({STANDARD})"
 TORCH_STABLE = r"torch/(csrc/stable|headeronly|csrc/inductor/aoti_torch)/.*"
 CORE = r"deep_jit/(?!backend/).*"
-ABI = r"deep_gemm/(abi|numeric)/.*"
+ABI = r"deep_gemm/(abi|numeric)/\w+\.h"
+# Of the core, what every layer may use: text, digests and typed errors, no state.
+TEXT = r"deep_jit/utils/(exception|hash|json|macros|str)\.hpp"
 
 
 def csrc(*layers: str) -> str:
@@ -70,23 +73,31 @@ LAYERS = (
         r"backends_ascend/include/.*",
         (SYSTEM, CORE, r"deep_jit/backend/ascend/.*", r"acl/.*"),
     ),
-    Layer("problem", r"deep_gemm/csrc/problem/.*", (SYSTEM, csrc("problem"), ABI), PROCESS_STATE),
+    Layer("problem", r"deep_gemm/csrc/problem/.*", (SYSTEM, csrc("problem"), ABI, TEXT), PROCESS_STATE),
     Layer(
         "plan",
         r"deep_gemm/csrc/plan/.*",
-        (SYSTEM, csrc("plan", "problem"), ABI),
+        (SYSTEM, csrc("plan", "problem"), ABI, TEXT),
         PROCESS_STATE + r"|\btorch::|^\s*static\s+(?!constexpr|const\b|inline|_?assert)[\w:<>]+\s+\w+\s*[=;]",
     ),
     Layer(
         "source",
         r"deep_gemm/csrc/source/.*",
-        (SYSTEM, csrc("source", "plan", "problem"), ABI),
+        # The text it emits includes kernels.
+        (SYSTEM, csrc("source", "plan", "problem"), ABI, TEXT, r"deep_gemm/(host|portable|sm90)/.*"),
         PROCESS_STATE + r"|\btorch::",
     ),
     Layer(
         "launch, the files that know a back end",
         r"deep_gemm/csrc/launch/(jit|tensor_maps|\w+_host|\w+_cuda|\w+_ascend)\.(hpp|cpp)",
-        (SYSTEM, csrc("launch", "source", "plan", "problem"), ABI, r"deep_jit/.*", r"cuda.*\.h"),
+        (
+            SYSTEM,
+            csrc("launch", "source", "plan", "problem"),
+            r"deep_gemm/csrc/utils/state\.hpp",
+            ABI,
+            r"deep_jit/.*",
+            r"cuda.*\.h",
+        ),
         r"\btorch::",
     ),
     Layer(
@@ -120,7 +131,7 @@ LAYERS = (
     ),
     Layer(
         "what host and device share",
-        r"deep_gemm/include/deep_gemm/(abi|numeric)/.*",
+        r"deep_gemm/include/deep_gemm/(abi|numeric)/\w+\.h",
         (r"c?(stdint|stddef|string)(\.h)?|bit|type_traits|limits", ABI),
     ),
     Layer(
@@ -155,15 +166,19 @@ def check_cpp(path: str, text: str) -> Iterator[str]:
 
 def check_python(path: str, text: str, standard: frozenset[str]) -> Iterator[str]:
     """Violations in one file of the Python package: absolute imports of itself, foreign imports."""
-    for number, line in enumerate(text.splitlines(), start=1):
-        found = re.match(r"(?:import|from)\s+([\w.]+)", line)
-        if not found or found[1].startswith("."):
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names = [node.module or ""]
+        else:
             continue
-        top = found[1].split(".")[0]
-        if top == "deep_gemm":
-            yield f"{path}:{number}: the package imports itself relatively, so that it can be vendored"
-        elif top not in standard and not re.match(PYTHON_MAY_IMPORT, found[1]):
-            yield f"{path}:{number}: the package may not import {found[1]} at its top"
+        for name in names:
+            top = name.split(".")[0]
+            if top == "deep_gemm":
+                yield f"{path}:{node.lineno}: the package imports itself relatively"
+            elif top not in standard and not re.match(PYTHON_MAY_IMPORT, name):
+                yield f"{path}:{node.lineno}: the package may not import {name} at its top"
 
 
 def check(root: Path) -> list[str]:

@@ -89,7 +89,7 @@ class PreparedHostGemm final : public PreparedGemm {
 
  private:
   HostGemmParams params_;
-  std::shared_ptr<Kernel> kernel_;   // null: nobody could compile it
+  std::shared_ptr<Kernel> kernel_;  // null: nobody could compile it
   deep_jit::host::LaunchOptions options_;
   std::uint32_t num_threads_ = 1;
 };
@@ -98,7 +98,8 @@ std::shared_ptr<Kernel> compile(const KernelSource& source) {
   try {
     return host_jit().compile(source.name, source.text, host_options(source, {}));
   } catch (const deep_jit::exception::Exception& error) {
-    // A compiler that fails is an error; none at all means the reference, where caches hold nothing.
+    // A compiler that fails is an error; none at all means the reference, where caches hold
+    // nothing.
     if (error.kind() != deep_jit::exception::Kind::kToolchain || has_host_compiler(nullptr)) throw;
     return nullptr;
   }

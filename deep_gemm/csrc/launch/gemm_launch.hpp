@@ -27,7 +27,7 @@ struct GemmAddresses {
 struct Placement {
   DeviceTraits::Kind kind = DeviceTraits::Kind::Host;
   int index = 0;
-  int num_threads = 0;   // of host kernels; 0: all
+  int num_threads = 0;  // of host kernels; 0: all
 
   friend bool operator==(const Placement&, const Placement&) = default;
 };

@@ -12,10 +12,15 @@ constexpr std::string_view kOps[] = {"bf16_gemm_nt", "bf16_gemm_nn", "bf16_gemm_
 
 template <int kOp>
 void bf16_gemm(Tensor a, Tensor b, Tensor d, std::optional<Tensor> c, std::optional<double> alpha) {
-  const GemmFacts facts{.op = kOps[kOp], .layout = layout_of(kOps[kOp]),
-                        .a = facts_of(a), .a_scale = {},
-                        .b = facts_of(b), .b_scale = {},
-                        .d = facts_of(d), .c = facts_of(c), .recipe = {},
+  const GemmFacts facts{.op = kOps[kOp],
+                        .layout = layout_of(kOps[kOp]),
+                        .a = facts_of(a),
+                        .a_scale = {},
+                        .b = facts_of(b),
+                        .b_scale = {},
+                        .d = facts_of(d),
+                        .c = facts_of(c),
+                        .recipe = {},
                         .has_alpha = alpha.has_value()};
   const GemmProblem problem = check_bf16_gemm(facts);
   if (finish_if_trivial(problem, d, c)) return;

@@ -12,14 +12,15 @@ namespace {
 
 namespace str = deep_jit::str;
 
-constexpr std::string_view kOps[] = {
-    "fp8_gemm_nt",     "fp8_gemm_nn",     "fp8_gemm_tn",     "fp8_gemm_tt",
-    "fp8_fp4_gemm_nt", "fp8_fp4_gemm_nn", "fp8_fp4_gemm_tn", "fp8_fp4_gemm_tt",
-    "bf16_gemm_nt",    "bf16_gemm_nn",    "bf16_gemm_tn",    "bf16_gemm_tt"};
+constexpr std::string_view kOps[] = {"fp8_gemm_nt",     "fp8_gemm_nn",     "fp8_gemm_tn",
+                                     "fp8_gemm_tt",     "fp8_fp4_gemm_nt", "fp8_fp4_gemm_nn",
+                                     "fp8_fp4_gemm_tn", "fp8_fp4_gemm_tt", "bf16_gemm_nt",
+                                     "bf16_gemm_nn",    "bf16_gemm_tn",    "bf16_gemm_tt"};
 
-constexpr std::string_view kKeys[] = {"op", "a", "a_scale", "b", "b_scale", "d", "c", "gran_m",
-                                      "gran_n", "gran_k_a", "gran_k_b", "disable_ue8m0_cast",
-                                      "alpha", "device", "arch"};
+constexpr std::string_view kKeys[] = {"op",      "a",        "a_scale",  "b",
+                                      "b_scale", "d",        "c",        "gran_m",
+                                      "gran_n",  "gran_k_a", "gran_k_b", "disable_ue8m0_cast",
+                                      "alpha",   "device",   "arch"};
 
 bool parse_number(std::string_view text, std::int64_t& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -32,7 +33,8 @@ int parse_list(std::string_view text, std::array<std::int64_t, kMaxRank>& values
   bool is_ok = true;
   if (text.empty()) return 0;
   str::split(text, 'x', [&](std::string_view part) {
-    is_ok = is_ok && count < kMaxRank && parse_number(part, values[static_cast<std::size_t>(count)]);
+    is_ok =
+        is_ok && count < kMaxRank && parse_number(part, values[static_cast<std::size_t>(count)]);
     ++count;
   });
   return is_ok ? count : -1;

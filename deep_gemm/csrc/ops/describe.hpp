@@ -1,4 +1,5 @@
-// A call described in text, as control.h defines it: "op=fp8_gemm_nt\na=float8_e4m3fn:64x256:256x1\n".
+// A call described in text, as control.h defines it:
+// "op=fp8_gemm_nt\na=float8_e4m3fn:64x256:256x1\n".
 //   const Description call = parse_description(args);     // throws InvalidArgument by rule
 //   const GemmProblem problem = check_description(call);   // the checks of a real call
 // Leaves answers to control_queries.cpp.
@@ -22,7 +23,7 @@ struct Description {
   std::string op;
   GemmFacts facts;
   bool is_scaled = false;
-  std::string arch;   // empty: of this machine
+  std::string arch;  // empty: of this machine
 };
 
 Description parse_description(const Arguments& arguments);

@@ -20,10 +20,14 @@ template <OpName kOp>
 void fp8_gemm(Tensor a, Tensor a_scale, Tensor b, Tensor b_scale, Tensor d, std::optional<Tensor> c,
               std::int64_t gran_m, std::int64_t gran_n, std::int64_t gran_k_a,
               std::int64_t gran_k_b, bool /*disable_ue8m0_cast*/, std::optional<double> alpha) {
-  const GemmFacts facts{.op = kOp.text, .layout = layout_of(kOp.text),
-                        .a = facts_of(a), .a_scale = facts_of(a_scale),
-                        .b = facts_of(b), .b_scale = facts_of(b_scale),
-                        .d = facts_of(d), .c = facts_of(c),
+  const GemmFacts facts{.op = kOp.text,
+                        .layout = layout_of(kOp.text),
+                        .a = facts_of(a),
+                        .a_scale = facts_of(a_scale),
+                        .b = facts_of(b),
+                        .b_scale = facts_of(b_scale),
+                        .d = facts_of(d),
+                        .c = facts_of(c),
                         .recipe = {gran_m, gran_n, gran_k_a, gran_k_b},
                         .has_alpha = alpha.has_value()};
   const GemmProblem problem = check_scaled_gemm(facts);

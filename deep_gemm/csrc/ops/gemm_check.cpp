@@ -60,7 +60,10 @@ ElementType element_of(DType dtype) {
 Oriented read_operand(const Argument& x, bool is_transposed, GemmOperand& operand) {
   Oriented o = orient(x.facts, is_transposed);
   operand.type = element_of(x.facts.dtype);
-  if (o.stride_k == 1 || (o.k <= 1 && o.stride_mn != 1)) {
+  // Both may be contiguous, where one has size 1: then the last one as stored, which is what
+  // matters where two values share a byte.
+  const bool is_k = o.stride_k == 1 || (o.k <= 1 && o.stride_mn != 1);
+  if (is_k && !(is_transposed && o.stride_mn == 1)) {
     operand.major = Major::K;
     operand.stride_bytes = o.stride_mn * dtype_bytes(x.facts.dtype);
     if (operand.type == ElementType::E2m1) o.k *= 2;
@@ -93,9 +96,9 @@ void check_shapes(const GemmFacts& f, GemmProblem& p) {
 // Strides of d and c, and whether c is d.
 void check_outputs(const GemmFacts& f, GemmProblem& p) {
   p.d_type = f.d.dtype == DType::BFloat16 ? OutputType::Bf16 : OutputType::F32;
-  p.accumulate = !f.c                                                     ? Accumulate::None
+  p.accumulate = !f.c                                               ? Accumulate::None
                  : f.c->address != 0 && f.c->address == f.d.address ? Accumulate::InPlace
-                                                                          : Accumulate::FromC;
+                                                                    : Accumulate::FromC;
   p.has_alpha = f.has_alpha;
   p.is_meta = f.a.device == DeviceKind::Meta;
   if (p.m == 0 || p.n == 0) return;
@@ -179,8 +182,7 @@ GemmProblem check_bf16_gemm(const GemmFacts& f) {
   const Argument a{f.op, "a", f.a}, b{f.op, "b", f.b};
   const Argument d{f.op, "d", f.d}, c{f.op, "c", f.c ? *f.c : f.d};
   check_devices(f, {b, d, c});
-  for (const Argument& x : {a, b})
-    x.require(x.facts.dtype == DType::BFloat16, Rule::DtypeBf16);
+  for (const Argument& x : {a, b}) x.require(x.facts.dtype == DType::BFloat16, Rule::DtypeBf16);
   check_output_dtypes(f);
   check_ranks({a, b, d, c});
   check_shapes(f, p);

@@ -1,7 +1,9 @@
-// A call of a dense GEMM, checked: facts of its tensors in, a valid problem out, or an error by rule.
-//   const GemmProblem p = check_scaled_gemm({.op = "fp8_gemm_nt", .a = ..., .b_scale = ..., .d = ...});
-// One order for all: device, dtype, rank, shape, recipe, scales, strides, aliases. Runs on facts, so
-// `supports` and tests ask the same question as a call. Leaves wording to plan/rules.cpp.
+// A call of a dense GEMM, checked: facts of its tensors in, a valid problem out, or an error by
+// rule.
+//   const GemmProblem p = check_scaled_gemm({.op = "fp8_gemm_nt", .a = ..., .b_scale = ..., .d =
+//   ...});
+// One order for all: device, dtype, rank, shape, recipe, scales, strides, aliases. Runs on facts,
+// so `supports` and tests ask the same question as a call. Leaves wording to plan/rules.cpp.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +23,7 @@ struct GemmLayout {
 };
 inline constexpr GemmLayout kNt{false, false}, kNn{false, true}, kTn{true, true}, kTt{true, false};
 
-GemmLayout layout_of(std::string_view op);   // from the two last letters
+GemmLayout layout_of(std::string_view op);  // from the two last letters
 
 // 0: the default.
 struct Recipe {

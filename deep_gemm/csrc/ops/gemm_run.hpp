@@ -18,7 +18,7 @@ bool finish_if_trivial(const GemmProblem& problem, const Tensor& d, const std::o
 
 struct GemmTensors {
   const Tensor& a;
-  const Tensor* a_scale;   // null: not scaled
+  const Tensor* a_scale;  // null: not scaled
   const Tensor& b;
   const Tensor* b_scale;
   const Tensor& d;

@@ -1,5 +1,5 @@
-// The numbers that describe a device to the planner. Filled by launch/jit.cpp from a device, or from
-// an arch by name; tests fill them by hand.
+// The numbers that describe a device to the planner. Filled by launch/jit.cpp from a device, or
+// from an arch by name; tests fill them by hand.
 //   DeviceTraits traits{.kind = DeviceTraits::Kind::Host, .num_threads = 8, .vector_bytes = 32};
 // Leaves asking devices to launch/.
 #pragma once
@@ -13,11 +13,11 @@ struct DeviceTraits {
   enum class Kind : int { Host, Cuda };
 
   Kind kind = Kind::Host;
-  std::string arch = "generic";        // "x86-64-v3", "90a"
-  int num_threads = 1;                 // that a launch may use
-  int vector_bytes = 16;               // width of a register
+  std::string arch = "generic";  // "x86-64-v3", "90a"
+  int num_threads = 1;           // that a launch may use
+  int vector_bytes = 16;         // width of a register
   int num_vector_registers = 16;
-  std::int64_t l2_bytes = 512 << 10;   // of one core
+  std::int64_t l2_bytes = 512 << 10;  // of one core
 
   friend bool operator==(const DeviceTraits&, const DeviceTraits&) = default;
 };

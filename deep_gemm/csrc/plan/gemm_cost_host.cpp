@@ -7,8 +7,8 @@ namespace {
 
 // Rounded figures of one core with two multiply-add units.
 constexpr double kPackCyclesPerElement = 0.9;
-constexpr double kTileCycles = 20;         // to start a register tile and add it to the sums
-constexpr double kBlockCycles = 3000;      // to take a block and write its part of d
+constexpr double kTileCycles = 20;     // to start a register tile and add it to the sums
+constexpr double kBlockCycles = 3000;  // to take a block and write its part of d
 constexpr double kL3BytesPerCycle = 8;
 
 std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + to - 1) / to * to; }
@@ -23,8 +23,8 @@ double block_cycles(std::int64_t rows, std::int64_t cols, std::int64_t k, const 
   const std::int64_t cols_padded = round_up(cols, tile_cols);
   const auto num_k_blocks = static_cast<double>(ceil_div(k, c.block_k));
   const double tiles = static_cast<double>(ceil_div(rows, c.rows) * (cols_padded / tile_cols));
-  const double multiply = static_cast<double>(rows_padded * cols_padded / lanes) *
-                          static_cast<double>(k) / 2.0;
+  const double multiply =
+      static_cast<double>(rows_padded * cols_padded / lanes) * static_cast<double>(k) / 2.0;
   const double pack =
       static_cast<double>(rows + cols) * static_cast<double>(k) * kPackCyclesPerElement;
   const std::int64_t sum_bytes = rows_padded * cols_padded * 4;

@@ -9,7 +9,7 @@ constexpr std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + t
 
 std::int64_t host_workspace_bytes(const HostGemmConfig& config, std::int64_t block_m,
                                   std::int64_t block_n) {
-  constexpr std::int64_t kSlack = 8, kLine = 16;   // floats
+  constexpr std::int64_t kSlack = 8, kLine = 16;  // floats
   const std::int64_t cols = config.vectors * config.vector_bytes / 4;
   const std::int64_t rows_padded = round_up(block_m, config.rows);
   const std::int64_t cols_padded = round_up(block_n, cols);

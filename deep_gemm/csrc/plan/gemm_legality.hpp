@@ -1,6 +1,7 @@
-// May this tile run this problem on this device? The one predicate: the planner filters by it, tests
-// walk the whole space with it.
-//   plan::Broken broken = plan::first_broken_rule(problem, tile, traits);   // .rule == Rule::None: legal
+// May this tile run this problem on this device? The one predicate: the planner filters by it,
+// tests walk the whole space with it.
+//   plan::Broken broken = plan::first_broken_rule(problem, tile, traits);   // .rule == Rule::None:
+//   legal
 // Leaves cost to gemm_cost_host.
 #pragma once
 

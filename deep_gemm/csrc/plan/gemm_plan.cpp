@@ -29,9 +29,8 @@ HostGemmConfig host_config(const GemmProblem& p, const DeviceTraits& traits, std
   config.b = p.b.type;
   config.a_major = p.a.major;
   config.b_major = p.b.major;
-  config.block_k = p.is_scaled()
-                       ? static_cast<int>(std::min(p.a_scale.gran_k, p.b_scale.gran_k))
-                       : plan::kUnscaledBlockK;
+  config.block_k = p.is_scaled() ? static_cast<int>(std::min(p.a_scale.gran_k, p.b_scale.gran_k))
+                                 : plan::kUnscaledBlockK;
   config.rows = tile.rows;
   config.vectors = tile.vectors;
   config.vector_bytes = tile.vector_bytes;
@@ -51,7 +50,7 @@ HostGemmPlan plan_host(const GemmProblem& p, const DeviceTraits& traits, std::st
     broken = plan::first_broken_rule(p, tile, traits);
     if (broken.rule != Rule::None) continue;
     const double cycles = plan::host_cycles(p, tile, traits);
-    if (best.block_m != 0 && cycles >= best_cycles) continue;   // ties: the earlier row
+    if (best.block_m != 0 && cycles >= best_cycles) continue;  // ties: the earlier row
     best = tile;
     best_cycles = cycles;
   }

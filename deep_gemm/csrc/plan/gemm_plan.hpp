@@ -18,11 +18,11 @@
 namespace deep_gemm {
 
 struct HostGemmPlan {
-  HostGemmConfig config;               // what the kernel is compiled for
+  HostGemmConfig config;  // what the kernel is compiled for
   std::int64_t block_m = 0, block_n = 0;
   std::uint32_t grid_m = 1, grid_n = 1;
   int num_threads = 1;
-  std::int64_t workspace_bytes = 0;    // of one thread
+  std::int64_t workspace_bytes = 0;  // of one thread
 };
 
 // One alternative per back end.

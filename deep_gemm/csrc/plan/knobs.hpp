@@ -1,5 +1,6 @@
 // What the user wishes, as one value: read once per call, passed down, part of the plan's key.
-// Python holds the wishes; utils/state.hpp keeps the last that it pushed. Field meanings: control.h.
+// Python holds the wishes; utils/state.hpp keeps the last that it pushed. Field meanings:
+// control.h.
 #pragma once
 
 #include <cstdint>

@@ -51,8 +51,7 @@ constexpr RuleInfo kRules[] = {
      "pass {0}.contiguous(); write into a transposed view by swapping a and b instead."},
     {"OUT_ROWS", kArgument, "rows of d do not overlap: with n={0} its row stride is {0} or more.",
      "allocate d with torch.empty, or pass a view of columns."},
-    {"ALIAS_LAYOUT", kArgument,
-     "c that starts where d does is d: same strides, here {0}.",
+    {"ALIAS_LAYOUT", kArgument, "c that starts where d does is d: same strides, here {0}.",
      "pass c=d to accumulate in place, or a copy of c."},
 
     {"NO_KERNEL_FOR_DEVICE", kUnsupported, "this build has no kernel of this operator for {0}.",

@@ -14,23 +14,44 @@ namespace deep_gemm {
 enum class Rule {
   None,
   // device, dtype, rank, shape
-  OneDevice, DeviceKind, DtypeFp8, DtypeBf16, DtypeScale, DtypeOut, DtypeC, RankMatrix,
-  SameK, ShapeD, ShapeC,
+  OneDevice,
+  DeviceKind,
+  DtypeFp8,
+  DtypeBf16,
+  DtypeScale,
+  DtypeOut,
+  DtypeC,
+  RankMatrix,
+  SameK,
+  ShapeD,
+  ShapeC,
   // recipe and scales
-  RecipeWhole, RecipeGranMn, RecipeGranK, ScaleRows, ScaleColumns,
+  RecipeWhole,
+  RecipeGranMn,
+  RecipeGranK,
+  ScaleRows,
+  ScaleColumns,
   // strides and aliases
-  UnitStride, OutUnitStride, OutRows, AliasLayout,
+  UnitStride,
+  OutUnitStride,
+  OutRows,
+  AliasLayout,
   // what no kernel does
-  NoKernelForDevice, TileRows, VectorBytes, Workspace,
+  NoKernelForDevice,
+  TileRows,
+  VectorBytes,
+  Workspace,
   // descriptions of calls (`supports`, `plan`, `precompile`)
-  KnownOp, KnownKey, Described,
+  KnownOp,
+  KnownKey,
+  Described,
   Count,
 };
 
 struct RuleInfo {
-  const char* name;       // stable
-  bool is_unsupported;    // kind: Unsupported, else InvalidArgument
-  const char* sentence;   // {0}, {1}, ...: details
+  const char* name;      // stable
+  bool is_unsupported;   // kind: Unsupported, else InvalidArgument
+  const char* sentence;  // {0}, {1}, ...: details
   const char* fix;
 };
 
@@ -58,7 +79,9 @@ class Detail {
   std::string text_;
 };
 
-std::string refusal_text(Rule rule, const Refused& what, std::initializer_list<Detail> details = {});
-[[noreturn]] void refuse(Rule rule, const Refused& what, std::initializer_list<Detail> details = {});
+std::string refusal_text(Rule rule, const Refused& what,
+                         std::initializer_list<Detail> details = {});
+[[noreturn]] void refuse(Rule rule, const Refused& what,
+                         std::initializer_list<Detail> details = {});
 
 }  // namespace deep_gemm

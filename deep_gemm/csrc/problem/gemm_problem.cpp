@@ -31,7 +31,8 @@ std::string describe(const GemmOperand& x, const GemmScale& s) {
   std::string text = kTypes[static_cast<int>(x.type)];
   text += x.major == Major::K ? ":k" : ":mn";
   if (s.type != ScaleType::None)
-    text += deep_jit::str::format(":{}({},{})", kScales[static_cast<int>(s.type)], s.gran_mn, s.gran_k);
+    text +=
+        deep_jit::str::format(":{}({},{})", kScales[static_cast<int>(s.type)], s.gran_mn, s.gran_k);
   return text;
 }
 

@@ -1,4 +1,5 @@
-// A dense GEMM as plain facts: d[m,n] = alpha * a[m,k] @ b[n,k]^T (+ c[m,n]), with or without scales.
+// A dense GEMM as plain facts: d[m,n] = alpha * a[m,k] @ b[n,k]^T (+ c[m,n]), with or without
+// scales.
 //   GemmProblem p{.m = 64, .n = 512, .k = 256, .a = {ElementType::E4m3, Major::K, 256}, ...};
 //   p == q;  p.hash();  p.to_string();
 // nn, tn and tt are the same problem with other majors. A value that ops/ made is valid. Leaves
@@ -15,7 +16,7 @@ namespace deep_gemm {
 struct GemmOperand {
   ElementType type = ElementType::Bf16;
   Major major = Major::K;
-  std::int64_t stride_bytes = 0;   // of the direction that is not contiguous
+  std::int64_t stride_bytes = 0;  // of the direction that is not contiguous
 
   friend bool operator==(const GemmOperand&, const GemmOperand&) = default;
 };
@@ -23,7 +24,7 @@ struct GemmOperand {
 struct GemmScale {
   ScaleType type = ScaleType::None;
   std::int64_t gran_mn = 1, gran_k = 128;
-  std::int64_t stride_mn = 0, stride_k = 0;   // elements
+  std::int64_t stride_mn = 0, stride_k = 0;  // elements
 
   friend bool operator==(const GemmScale&, const GemmScale&) = default;
 };
@@ -35,7 +36,7 @@ struct GemmProblem {
   GemmOperand a, b;
   GemmScale a_scale, b_scale;
   OutputType d_type = OutputType::Bf16;
-  std::int64_t d_stride = 0, c_stride = 0;   // rows, elements
+  std::int64_t d_stride = 0, c_stride = 0;  // rows, elements
   Accumulate accumulate = Accumulate::None;
   bool has_alpha = false;
   int alignment = 16;    // of the least aligned address among a, b and d; 16 at most

@@ -12,12 +12,18 @@ struct DTypeRow {
 };
 
 constexpr DTypeRow kDTypes[] = {
-    {DType::Float8E4m3, "float8_e4m3fn", 1}, {DType::BFloat16, "bfloat16", 2},
-    {DType::Float32, "float32", 4},          {DType::Int32, "int32", 4},
-    {DType::Int8, "int8", 1},                {DType::Float8E5m2, "float8_e5m2", 1},
-    {DType::Float8E8m0, "float8_e8m0fnu", 1}, {DType::Float16, "float16", 2},
-    {DType::Float64, "float64", 8},          {DType::UInt8, "uint8", 1},
-    {DType::Int16, "int16", 2},              {DType::Int64, "int64", 8},
+    {DType::Float8E4m3, "float8_e4m3fn", 1},
+    {DType::BFloat16, "bfloat16", 2},
+    {DType::Float32, "float32", 4},
+    {DType::Int32, "int32", 4},
+    {DType::Int8, "int8", 1},
+    {DType::Float8E5m2, "float8_e5m2", 1},
+    {DType::Float8E8m0, "float8_e8m0fnu", 1},
+    {DType::Float16, "float16", 2},
+    {DType::Float64, "float64", 8},
+    {DType::UInt8, "uint8", 1},
+    {DType::Int16, "int16", 2},
+    {DType::Int64, "int64", 8},
     {DType::Bool, "bool", 1},
 };
 

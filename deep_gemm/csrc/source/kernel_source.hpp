@@ -7,9 +7,9 @@
 namespace deep_gemm {
 
 struct KernelSource {
-  std::string name;                       // its extern "C" entry
+  std::string name;  // its extern "C" entry
   std::string text;
-  std::vector<std::string> extra_flags;   // option overrides
+  std::vector<std::string> extra_flags;  // option overrides
 };
 
 }  // namespace deep_gemm

@@ -1,5 +1,5 @@
-// The functions of control.h as a table: what a second copy of the same file calls instead of its own.
-// Its layout is frozen, since two builds can only meet when they are the same file.
+// The functions of control.h as a table: what a second copy of the same file calls instead of its
+// own. Its layout is frozen, since two builds can only meet when they are the same file.
 #pragma once
 
 #include <deep_gemm/csrc/control.h>
@@ -14,6 +14,6 @@ struct ControlTable {
   void (*set_callback)(void (*callback)(const char* event_json));
 };
 
-extern const ControlTable kOwnControl;   // control.cpp
+extern const ControlTable kOwnControl;  // control.cpp
 
 }  // namespace deep_gemm

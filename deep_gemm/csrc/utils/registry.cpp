@@ -19,8 +19,8 @@
 namespace deep_gemm_process {
 
 // Who has which namespace, over all copies in the process. Why it is inline and visible: such a
-// variable is one for the whole process even among libraries loaded apart, which everything else here
-// takes care not to be. Layout frozen.
+// variable is one for the whole process even among libraries loaded apart, which everything else
+// here takes care not to be. Layout frozen.
 struct Claims {
   std::mutex mutex;
   int count;
@@ -67,8 +67,7 @@ bool define(const std::string& ns) {
   for (std::size_t i = 0; i < kNumSchemas; ++i)
     is_ok = is_ok && aoti_torch_library_def(definitions, kSchemas[i]) == 0;
   const auto open = [&](const char* key, TorchLibraryHandle* handle) {
-    is_ok = is_ok &&
-            aoti_torch_library_init_impl(ns.c_str(), key, __FILE__, __LINE__, handle) == 0;
+    is_ok = is_ok && aoti_torch_library_init_impl(ns.c_str(), key, __FILE__, __LINE__, handle) == 0;
   };
   open("CPU", &lib.cpu);
   open("CUDA", &lib.cuda);
@@ -121,7 +120,7 @@ void start(Registry& r) {
 }  // namespace
 
 Registry& registry() {
-  static Registry* const instance = new Registry();   // outlives every other static
+  static Registry* const instance = new Registry();  // outlives every other static
   return *instance;
 }
 

@@ -34,13 +34,15 @@ std::filesystem::path root_beside_this_file() {
 
 Knobs current_knobs() {
   Words words;
-  for (std::size_t i = 0; i < kNumKnobs; ++i) words[i] = knob_words[i].load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < kNumKnobs; ++i)
+    words[i] = knob_words[i].load(std::memory_order_relaxed);
   return std::bit_cast<Knobs>(words);
 }
 
 void set_knobs(const Knobs& knobs) {
   const auto words = std::bit_cast<Words>(knobs);
-  for (std::size_t i = 0; i < kNumKnobs; ++i) knob_words[i].store(words[i], std::memory_order_relaxed);
+  for (std::size_t i = 0; i < kNumKnobs; ++i)
+    knob_words[i].store(words[i], std::memory_order_relaxed);
 }
 
 void set_package_root(const std::string& root) {

@@ -40,7 +40,7 @@ def test_import_needs_torch_only() -> None:
         "class Block:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
         "        if name.partition('.')[0] in ('numpy', 'absl', 'tqdm', 'triton'):\n"
-        "            raise ImportError(name)\n"
+        "            raise ModuleNotFoundError(name)\n"
         "sys.meta_path.insert(0, Block())\n"
         "import deep_gemm\n"
     )
@@ -110,4 +110,4 @@ def test_without_a_compiler_the_references_answer_and_say_so_once(tmp_path: Path
         PATH=str(tmp_path),
     )
     assert done.returncode == 0, done.stderr
-    assert len([line for line in done.stderr.splitlines() if "compiler" in line]) == 1, done.stderr
+    assert done.stderr.count("warning: no C++ compiler") == 1, done.stderr

@@ -7,7 +7,8 @@ def dj_cc_library(name, hdrs = [], srcs = [], copts = [], strip_include_prefix =
 
     Headers under `include/` are included by what follows it: `include/deep_jit/a.hpp` is
     `<deep_jit/a.hpp>`. The prefix is stripped by a virtual include folder rather than by
-    `includes`, which would turn our headers into system headers and silence their warnings.
+    `includes`, which would turn our headers into system headers and silence their warnings. All
+    other headers are included by their path from the root: `<deep_gemm/csrc/plan/rules.hpp>`.
 
     Args:
       name: the target.
@@ -26,6 +27,23 @@ def dj_cc_library(name, hdrs = [], srcs = [], copts = [], strip_include_prefix =
         copts = DJ_COPTS + copts,
         linkopts = DJ_LINKOPTS,
         strip_include_prefix = strip_include_prefix,
+        **kwargs
+    )
+
+def dj_cc_binary(name, srcs, copts = [], **kwargs):
+    """A cc_binary with the flags of the house, for programs and libraries that tests load.
+
+    Args:
+      name: the target.
+      srcs: sources.
+      copts: flags beyond the house's.
+      **kwargs: as for cc_binary (`linkshared`, `local_defines`, `deps`, ...).
+    """
+    native.cc_binary(
+        name = name,
+        srcs = srcs,
+        copts = DJ_COPTS + copts,
+        linkopts = DJ_LINKOPTS,
         **kwargs
     )
 

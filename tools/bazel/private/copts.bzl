@@ -9,6 +9,8 @@ DJ_COPTS = [
     "-Werror",
     "-fvisibility=hidden",
     "-fvisibility-inlines-hidden",
+    # The root of this repository, wherever it is built from.
+    "-I" + (Label("//:WORKSPACE").workspace_root or "."),
 ]
 
 # What every program of ours needs from the system.

@@ -13,19 +13,30 @@ _DEFINES = [
     "TORCH_TARGET_VERSION=" + TORCH_TARGET_VERSION_CUDA,
 ]
 
-def dj_torch_library(name, deps = [], local_defines = [], **kwargs):
-    """A dj_cc_library that sees torch's stable headers, at the version the binary targets.
+def dj_extension_library(name, **kwargs):
+    """A dj_cc_library that goes into an extension, with the defines of all of its parts.
+
+    Args:
+      name: the target.
+      **kwargs: as for dj_cc_library.
+    """
+    dj_cc_library(
+        name = name,
+        local_defines = _DEFINES,
+        **kwargs
+    )
+
+def dj_torch_library(name, deps = [], **kwargs):
+    """A dj_extension_library that sees torch's stable headers, at the version the binary targets.
 
     Args:
       name: the target.
       deps: as for cc_library.
-      local_defines: beyond the target version.
       **kwargs: as for dj_cc_library; `alwayslink = True` where a source registers operators.
     """
-    dj_cc_library(
+    dj_extension_library(
         name = name,
         deps = deps + [_HEADERS],
-        local_defines = _DEFINES + local_defines,
         **kwargs
     )
 

@@ -7,10 +7,10 @@
 #include <cstdint>
 
 struct DjHostBlock {
-  std::uint32_t index[3];      // of this block
-  std::uint32_t grid[3];       // blocks in each direction
-  std::uint32_t thread;        // which of num_threads runs it: selects the thread's workspace
-  std::uint32_t num_threads;   // at most this many blocks run at once
+  std::uint32_t index[3];     // of this block
+  std::uint32_t grid[3];      // blocks in each direction
+  std::uint32_t thread;       // which of num_threads runs it: selects the thread's workspace
+  std::uint32_t num_threads;  // at most this many blocks run at once
 };
 
 static_assert(sizeof(DjHostBlock) == 32 && alignof(DjHostBlock) == 4);

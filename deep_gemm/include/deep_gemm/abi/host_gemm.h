@@ -11,32 +11,33 @@ namespace deep_gemm {
 
 enum class ElementType : int { E4m3 = 0, E2m1 = 1, Bf16 = 2 };
 enum class OutputType : int { Bf16 = 0, F32 = 1 };
-enum class ScaleType : int { None = 0, F32 = 1, Ue8m0x4 = 2 };   // Ue8m0x4: four of K per int32
+enum class ScaleType : int { None = 0, F32 = 1, Ue8m0x4 = 2 };  // Ue8m0x4: four of K per int32
 
 // Which direction of an operand has stride 1.
 enum class Major : int { K = 0, Mn = 1 };
 
-// Compile-time part. The set of these that the planner emits is finite: sizes and strides are not in.
+// Compile-time part. The set of these that the planner emits is finite: sizes and strides are not
+// in.
 struct HostGemmConfig {
   ElementType a = ElementType::Bf16;
   ElementType b = ElementType::Bf16;
   Major a_major = Major::K;
   Major b_major = Major::K;
-  int block_k = 128;       // of K between two uses of the scales
-  int rows = 6;            // register tile: rows by vectors
+  int block_k = 128;  // of K between two uses of the scales
+  int rows = 6;       // register tile: rows by vectors
   int vectors = 2;
   int vector_bytes = 32;
 };
 
 struct HostOperand {
   const void* data;
-  std::int64_t stride;     // of the direction that is not contiguous, bytes
+  std::int64_t stride;  // of the direction that is not contiguous, bytes
 };
 
 struct HostScale {
   const void* data;
-  std::int64_t stride_mn, stride_k;   // elements
-  std::int64_t gran_mn, gran_k;       // elements of the operand that share a scale
+  std::int64_t stride_mn, stride_k;  // elements
+  std::int64_t gran_mn, gran_k;      // elements of the operand that share a scale
   ScaleType type;
   int reserved;
 };
@@ -45,14 +46,14 @@ struct HostGemmParams {
   HostOperand a, b;
   HostScale a_scale, b_scale;
   void* d;
-  const void* c;                           // null: none; may be d
-  std::int64_t d_stride, c_stride;         // rows, elements
+  const void* c;                    // null: none; may be d
+  std::int64_t d_stride, c_stride;  // rows, elements
   std::int64_t m, n, k;
-  std::int64_t block_m, block_n;           // what one block of the grid computes
-  std::int64_t workspace_bytes;            // of one thread
-  void* workspace;                         // 64-byte aligned
+  std::int64_t block_m, block_n;  // what one block of the grid computes
+  std::int64_t workspace_bytes;   // of one thread
+  void* workspace;                // 64-byte aligned
   float alpha;
-  OutputType d_type;                       // of c too
+  OutputType d_type;  // of c too
 };
 
 static_assert(sizeof(HostOperand) == 16 && sizeof(HostScale) == 48);

@@ -15,15 +15,15 @@ struct Decode;
 
 namespace detail {
 
-[[gnu::always_inline]] inline simd::f32x8 select(simd::i32x8 mask, simd::f32x8 yes,
-                                                 simd::f32x8 no) {
+[[gnu::always_inline]] inline simd::f32x8 select(const simd::i32x8& mask, const simd::f32x8& yes,
+                                                 const simd::f32x8& no) {
   return reinterpret_cast<simd::f32x8>((mask & reinterpret_cast<simd::i32x8>(yes)) |
                                        (~mask & reinterpret_cast<simd::i32x8>(no)));
 }
 
 // Codes without sign; kMantissaBits and kBias as in numeric::decode_magnitude.
 template <int kMantissaBits, int kBias>
-[[gnu::always_inline]] inline simd::f32x8 decode_magnitude(simd::i32x8 code) {
+[[gnu::always_inline]] inline simd::f32x8 decode_magnitude(const simd::i32x8& code) {
   const simd::i32x8 normal = (code << (23 - kMantissaBits)) + ((127 - kBias) << 23);
   const float unit =
       __builtin_bit_cast(float, static_cast<std::int32_t>((128 - kBias - kMantissaBits) << 23));
@@ -41,8 +41,7 @@ struct Decode<ElementType::E4m3> {
   [[gnu::always_inline]] static simd::f32x8 load8(const std::uint8_t* p) {
     const simd::i32x8 code = __builtin_convertvector(simd::load<simd::u8x8>(p), simd::i32x8);
     const simd::i32x8 magnitude = code & 0x7F;
-    simd::i32x8 bits =
-        reinterpret_cast<simd::i32x8>(detail::decode_magnitude<3, 7>(magnitude));
+    simd::i32x8 bits = reinterpret_cast<simd::i32x8>(detail::decode_magnitude<3, 7>(magnitude));
     bits |= (magnitude == 0x7F) & 0x7FC00000;
     bits |= (code & 0x80) << 24;
     return reinterpret_cast<simd::f32x8>(bits);
@@ -60,8 +59,7 @@ struct Decode<ElementType::E2m1> {
     const simd::i32x8 shifts{0, 4, 8, 12, 16, 20, 24, 28};
     const simd::i32x8 code = ((simd::i32x8{} + word) >> shifts) & 0xF;
     const simd::i32x8 magnitude = code & 7;
-    simd::i32x8 bits =
-        reinterpret_cast<simd::i32x8>(detail::decode_magnitude<1, 1>(magnitude));
+    simd::i32x8 bits = reinterpret_cast<simd::i32x8>(detail::decode_magnitude<1, 1>(magnitude));
     bits |= ((code & 8) << 28) & (magnitude != 0);
     return reinterpret_cast<simd::f32x8>(bits);
   }

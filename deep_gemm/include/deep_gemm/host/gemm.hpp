@@ -1,5 +1,6 @@
 // Dense GEMM on a CPU, with or without scales.                        stem: gemm
-//   d[m,n] = alpha * sum over kb of (a_scale[m,kb] * b_scale[n,kb]) * dot_kb(a[m], b[n])  (+ c[m,n])
+//   d[m,n] = alpha * sum over kb of (a_scale[m,kb] * b_scale[n,kb]) * dot_kb(a[m], b[n])  (+
+//   c[m,n])
 // Grid: {cdiv(m, block_m), cdiv(n, block_n)}; a block packs what it reads, so blocks share nothing.
 // Order: dot_kb starts at zero and adds block_k products by ascending k; blocks of K are added by
 // ascending kb, in float. Hence an element's bits depend on its own row and column alone.
@@ -38,11 +39,11 @@ inline std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + to -
 // ---- Workspace: one thread's, floats, every part 64-byte aligned ----
 template <HostGemmConfig C>
 struct Workspace {
-  float* a;         // panels of kRows by block_k
-  float* b;         // one panel of kCols by block_k
-  float* acc;       // rounded block_m by rounded block_n
-  float* a_scale;   // of this block of K, one a row
-  float* b_scale;   // one a column
+  float* a;        // panels of kRows by block_k
+  float* b;        // one panel of kCols by block_k
+  float* acc;      // rounded block_m by rounded block_n
+  float* a_scale;  // of this block of K, one a row
+  float* b_scale;  // one a column
   std::int64_t acc_stride;
 
   static Workspace carve(const HostGemmParams& p, std::uint32_t thread) {
@@ -104,8 +105,7 @@ template <HostGemmConfig C, int kRows>
   for (std::int64_t k = 0; k < kc; ++k) {
     Vec bv[C.vectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < C.vectors; ++v)
-      bv[v] = simd::load<Vec>(b + k * D::kCols + v * D::kLanes);
+    for (int v = 0; v < C.vectors; ++v) bv[v] = simd::load<Vec>(b + k * D::kCols + v * D::kLanes);
 #pragma GCC unroll 32
     for (int r = 0; r < kRows; ++r) {
       const float av = a[k * C.rows + r];
@@ -131,7 +131,7 @@ template <HostGemmConfig C, int kRows>
 
 // ---- Epilogue: alpha, c, rounding ----
 
-inline simd::u16x8 to_bf16(simd::f32x8 x) {
+inline simd::u16x8 to_bf16(const simd::f32x8& x) {
   const auto bits = reinterpret_cast<simd::u32x8>(x);
   const auto is_nan = reinterpret_cast<simd::u32x8>(x != x);
   const simd::u32x8 rounded = (bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16;
@@ -148,7 +148,7 @@ template <class T>
 }
 
 template <class T>
-[[gnu::always_inline]] inline void narrow8(T* p, simd::f32x8 x) {
+[[gnu::always_inline]] inline void narrow8(T* p, const simd::f32x8& x) {
   if constexpr (sizeof(T) == 4) {
     simd::store(p, x);
   } else {
@@ -167,7 +167,7 @@ inline void store_row(T* d, const T* c, const float* acc, std::int64_t cols, flo
   if (i == cols) return;
   T rest[8] = {};
   const auto bytes = static_cast<std::size_t>(cols - i) * sizeof(T);
-  simd::f32x8 x = alpha * simd::load<simd::f32x8>(acc + i);   // acc is padded to whole panels
+  simd::f32x8 x = alpha * simd::load<simd::f32x8>(acc + i);  // acc is padded to whole panels
   if (c != nullptr) {
     std::memcpy(rest, c + i, bytes);
     x += widen8(rest);
@@ -181,8 +181,7 @@ inline void store_block(const HostGemmParams& p, std::int64_t m0, std::int64_t r
                         std::int64_t n0, std::int64_t cols, const float* acc,
                         std::int64_t acc_stride) {
   for (std::int64_t r = 0; r < rows; ++r) {
-    const T* c = p.c == nullptr ? nullptr
-                                : static_cast<const T*>(p.c) + (m0 + r) * p.c_stride + n0;
+    const T* c = p.c == nullptr ? nullptr : static_cast<const T*>(p.c) + (m0 + r) * p.c_stride + n0;
     store_row(static_cast<T*>(p.d) + (m0 + r) * p.d_stride + n0, c, acc + r * acc_stride, cols,
               p.alpha);
   }

@@ -1,15 +1,16 @@
-// Operands as panels of floats: out[k * W + r] for W rows of A (or columns of B), zero past the end.
+// Operands as panels of floats: out[k * W + r] for W rows of A (or columns of B), zero past the
+// end.
 //   pack_panel<ElementType::E4m3, Major::K, 6>(operand, row, rows, k0, kc, out);
-// A panel may write up to 7 floats past its end: the next panel, packed after it, covers them, and the
-// buffer has room for the last. Nothing outside the given rows and k is read.
-// Leaves scales and arithmetic to gemm.hpp.
+// A panel may write up to 7 floats past its end: the next panel, packed after it, covers them, and
+// the buffer has room for the last. Nothing outside the given rows and k is read. Leaves scales and
+// arithmetic to gemm.hpp.
 #pragma once
 
 #include <deep_gemm/host/decode.hpp>
 
 namespace deep_gemm::host {
 
-inline constexpr int kPanelSlack = 8;   // floats
+inline constexpr int kPanelSlack = 8;  // floats
 
 namespace detail {
 

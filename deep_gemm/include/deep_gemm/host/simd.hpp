@@ -8,6 +8,12 @@
 #include <cstdint>
 #include <cstring>
 
+// Why: every function that passes a vector lives and dies in one kernel, whose compiler would
+// otherwise warn that narrower targets pass it another way.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wpsabi"
+#endif
+
 namespace deep_gemm::host::simd {
 
 template <class T, int kBytes>
@@ -31,7 +37,7 @@ template <class V>
   return v;
 }
 template <class V>
-[[gnu::always_inline]] inline void store(void* p, V v) {
+[[gnu::always_inline]] inline void store(void* p, const V& v) {
   std::memcpy(p, &v, sizeof(V));
 }
 
@@ -45,12 +51,12 @@ template <class V>
 [[gnu::always_inline]] inline void transpose8(f32x8 (&v)[8]) {
   f32x8 t[8], u[8];
 #pragma GCC unroll 8
-  for (int i = 0; i < 8; i += 2) {   // pairs of rows: a0 b0 a1 b1 | a4 b4 a5 b5
+  for (int i = 0; i < 8; i += 2) {  // pairs of rows: a0 b0 a1 b1 | a4 b4 a5 b5
     t[i] = DG_SHUFFLE(v[i], v[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
     t[i + 1] = DG_SHUFFLE(v[i], v[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
   }
 #pragma GCC unroll 2
-  for (int i = 0; i < 8; i += 4) {   // four rows of one column in each half
+  for (int i = 0; i < 8; i += 4) {  // four rows of one column in each half
     u[i] = DG_SHUFFLE(t[i], t[i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
     u[i + 1] = DG_SHUFFLE(t[i], t[i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
     u[i + 2] = DG_SHUFFLE(t[i + 1], t[i + 3], 0, 1, 8, 9, 4, 5, 12, 13);

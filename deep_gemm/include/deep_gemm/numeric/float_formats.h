@@ -1,4 +1,5 @@
-// The small number formats, one value at a time: E4M3, E2M1, UE8M0, UE4M3 and bf16 to float and back.
+// The small number formats, one value at a time: E4M3, E2M1, UE8M0, UE4M3 and bf16 to float and
+// back.
 //   float x = numeric::e4m3_to_float(0x38);            // 1
 //   unsigned char e = numeric::float_to_ue8m0(0.25f);  // 0x7D
 // Host C++ and device code (nvcc, NVRTC) share it: no include, nothing but built-in types. Encoders
@@ -24,7 +25,9 @@ DG_HD constexpr u32 float_to_bits(float x) { return __builtin_bit_cast(u32, x); 
 
 // ---- bf16: the upper half of a float ----
 
-DG_HD constexpr float bf16_to_float(u16 bits) { return bits_to_float(static_cast<u32>(bits) << 16); }
+DG_HD constexpr float bf16_to_float(u16 bits) {
+  return bits_to_float(static_cast<u32>(bits) << 16);
+}
 
 DG_HD constexpr u16 float_to_bf16(float x) {
   const u32 bits = float_to_bits(x);
@@ -32,9 +35,11 @@ DG_HD constexpr u16 float_to_bf16(float x) {
   return static_cast<u16>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
 }
 
-// ---- A sign, EXPONENT bits and MANTISSA bits without infinities, the common part of E4M3 and E2M1 ----
+// ---- A sign, EXPONENT bits and MANTISSA bits without infinities, the common part of E4M3 and E2M1
+// ----
 
-// Value of a non-negative code that is not NaN. The smallest exponent is 1 - bias for 0 and 1 alike.
+// Value of a non-negative code that is not NaN. The smallest exponent is 1 - bias for 0 and 1
+// alike.
 template <int kMantissaBits, int kBias>
 DG_HD constexpr float decode_magnitude(u32 code) {
   const u32 normal = (code << (23 - kMantissaBits)) + (static_cast<u32>(127 - kBias) << 23);
@@ -53,8 +58,8 @@ DG_HD constexpr u32 encode_magnitude(u32 magnitude_bits) {
     const u32 rounded = magnitude_bits + ((1u << (kShift - 1)) - 1u) + odd;
     return (rounded >> kShift) - (static_cast<u32>(127 - kBias) << kMantissaBits);
   }
-  // Why: adding this power of two moves the unit of the subnormals to a float's last bit, so that the
-  // addition itself rounds, to even at ties.
+  // Why: adding this power of two moves the unit of the subnormals to a float's last bit, so that
+  // the addition itself rounds, to even at ties.
   const float magic = bits_to_float(static_cast<u32>(127 + 1 - kBias - kMantissaBits + 23) << 23);
   return float_to_bits(bits_to_float(magnitude_bits) + magic) - float_to_bits(magic);
 }
@@ -74,7 +79,7 @@ DG_HD constexpr u8 float_to_e4m3(float x) {
   const u32 bits = float_to_bits(x);
   const u8 sign = static_cast<u8>((bits >> 24) & 0x80u);
   const u32 magnitude = bits & 0x7FFFFFFFu;
-  if (magnitude >= 0x43F00000u) return static_cast<u8>(sign | 0x7Fu);   // 480 and up, inf, NaN
+  if (magnitude >= 0x43F00000u) return static_cast<u8>(sign | 0x7Fu);  // 480 and up, inf, NaN
   const u32 code = encode_magnitude<3, 7>(magnitude);
   return static_cast<u8>(sign | (code > 0x7Fu ? 0x7Fu : code));
 }
@@ -88,7 +93,8 @@ DG_HD constexpr u8 float_to_e4m3_saturating(float x) {
   return float_to_e4m3(x);
 }
 
-// ---- E2M1: bias 1, values 0 0.5 1 1.5 2 3 4 6, two per byte, the even index in the low nibble ----
+// ---- E2M1: bias 1, values 0 0.5 1 1.5 2 3 4 6, two per byte, the even index in the low nibble
+// ----
 
 inline constexpr float kE2m1Max = 6.0f;
 
@@ -106,7 +112,7 @@ DG_HD constexpr u8 float_to_e2m1(float x, Ties ties = Ties::ToEven) {
   const u32 bits = float_to_bits(x);
   const u32 magnitude = bits & 0x7FFFFFFFu;
   u32 code = 7;
-  if (magnitude < 0x40A00000u) {   // below 5, the midpoint of 4 and 6
+  if (magnitude < 0x40A00000u) {  // below 5, the midpoint of 4 and 6
     code = encode_magnitude<1, 1>(magnitude);
     // Why: ties to even round up where the lower code is odd; there the other rule takes one less.
     if (ties == Ties::TowardZero && code != 0) {

@@ -1,8 +1,9 @@
 // TF32 as the sum of two bf16 values.
-//   numeric::Bf16Pair p = numeric::split_tf32(bits);   // p.high + p.low == the TF32-rounded value, exactly
-// The two terms come as fp32 bits whose lower halves are zero. Rounding is to nearest, ties away from zero.
-// A value that is not finite stays in the high term with a low term of zero.
-// Leaves out: packing and where the halves go.
+//   numeric::Bf16Pair p = numeric::split_tf32(bits);   // p.high + p.low == the TF32-rounded value,
+//   exactly
+// The two terms come as fp32 bits whose lower halves are zero. Rounding is to nearest, ties away
+// from zero. A value that is not finite stays in the high term with a low term of zero. Leaves out:
+// packing and where the halves go.
 #pragma once
 
 #include <deep_gemm/ptx/types.cuh>

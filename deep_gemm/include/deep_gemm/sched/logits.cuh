@@ -32,19 +32,23 @@ struct LogitsStart {
 // Tiles that a group of queries needs; none where every range is empty.
 template <int kQueries>
 DG_DEVICE KeyTiles key_tiles(const MqaParams& params, i32 group) {
-  i32 start[kQueries], end[kQueries];
-#pragma unroll
-  for (int i = 0; i < kQueries; ++i) {
-    const i32 row = min(group * kQueries + i, params.seq - 1);
-    start[i] = ptx::load_global(params.starts + row);
-    end[i] = ptx::load_global(params.ends + row);
-  }
+  constexpr int kStep = kQueries < 4 ? kQueries : 4;  // loads in flight: the loader has few registers
   i32 low = params.kv_len, high = 0;
+#pragma unroll 1
+  for (int first = 0; first < kQueries; first += kStep) {
+    i32 start[kStep], end[kStep];
 #pragma unroll
-  for (int i = 0; i < kQueries; ++i) {
-    if (start[i] < end[i]) {
-      low = min(low, max(start[i], 0));
-      high = max(high, min(end[i], params.kv_len));
+    for (int i = 0; i < kStep; ++i) {
+      const i32 row = min(group * kQueries + first + i, params.seq - 1);
+      start[i] = ptx::load_global(params.starts + row);
+      end[i] = ptx::load_global(params.ends + row);
+    }
+#pragma unroll
+    for (int i = 0; i < kStep; ++i) {
+      if (start[i] < end[i]) {
+        low = min(low, max(start[i], 0));
+        high = max(high, min(end[i], params.kv_len));
+      }
     }
   }
   if (low >= high) return {0, 0};

@@ -31,6 +31,8 @@ struct Fp8Contract {
   static_assert(C.share != Share::B || C.block_n % (8 * C.cluster) == 0, "SHARE: whole swizzle atoms");
   static_assert(C.products == 1 || (C.products == 2 && C.n_parts == 1 && C.block_m == 64 * C.math_warpgroups),
                 "PRODUCTS: 2 where a warpgroup has one part");
+  static_assert(C.products == 1 || C.stages >= 4, "RING_DEPTH: two products hold two slots");
+  static_assert(C.block_n % (64 * C.n_parts) == 0, "STORE_BOX: parts are stored in boxes of 64 columns");
 };
 
 // ---- Derived: numbers that follow from the tile ----
@@ -115,7 +117,7 @@ struct Fp8Copy {
 template <TileConfig C>
 struct Fp8Scales {
   using D = Fp8Derived<C>;
-  static constexpr int kWindow = 4;
+  static constexpr int kWindow = D::kScaleRows > 2 ? 1 : 4;  // what 40 registers hold twice
   using Values = float[D::kScaleRows + 1][kWindow];
 
   const GemmParams& params;
@@ -146,9 +148,9 @@ struct Fp8Scales {
   DG_DEVICE void read(i32 kb, Values& v) const {
 #pragma unroll
     for (int i = 0; i < D::kScaleRows; ++i) {
-      if (params.a_scale_vector) {
+      if (kWindow == 4 && params.a_scale_vector) {
         const ptx::Floats4 f = ptx::load_global_floats4(a[i] + kb);
-        v[i][0] = f.x, v[i][1] = f.y, v[i][2] = f.z, v[i][3] = f.w;
+        v[i][0] = f.x, v[i][1 % kWindow] = f.y, v[i][2 % kWindow] = f.z, v[i][3 % kWindow] = f.w;
       } else {
 #pragma unroll
         for (int j = 0; j < kWindow; ++j) {
@@ -162,6 +164,17 @@ struct Fp8Scales {
     }
   }
 
+  DG_DEVICE void publish(pipe::Cursor<C.stages>& at, const Values& v, int j) {
+    smem.ring.wait_empty(at);
+#pragma unroll
+    for (int i = 0; i < D::kScaleRows; ++i) {
+      smem.a_scale[at.slot][lane + 32 * D::kScaleWarps * i] = v[i][j];
+    }
+    if (lane < D::kBScales) smem.b_scale[at.slot][lane] = v[D::kScaleRows][j];
+    smem.ring.publish(at, lane % 32);
+    at.advance();
+  }
+
   DG_DEVICE void run() {
     if (!next_tile()) return;
     pipe::Cursor<C.stages> at;
@@ -172,22 +185,16 @@ struct Fp8Scales {
     while (more) {
       const i32 filled = min(k_blocks - kb, kWindow);
       kb += kWindow;
-      if (kb >= k_blocks) {
-        kb = 0;
-        more = next_tile();
-      }
-      if (more) read(kb, next);
 #pragma unroll
       for (int j = 0; j < kWindow; ++j) {
-        if (j >= filled) break;
-        smem.ring.wait_empty(at);
-#pragma unroll
-        for (int i = 0; i < D::kScaleRows; ++i) {
-          smem.a_scale[at.slot][lane + 32 * D::kScaleWarps * i] = now[i][j];
+        if (j < filled) publish(at, now, j);
+        if (j == 0) {  // behind the first slot, which the math warps may be waiting for
+          if (kb >= k_blocks) {
+            kb = 0;
+            more = next_tile();
+          }
+          if (more) read(kb, next);
         }
-        if (lane < D::kBScales) smem.b_scale[at.slot][lane] = now[D::kScaleRows][j];
-        smem.ring.publish(at, lane % 32);
-        at.advance();
       }
 #pragma unroll
       for (int i = 0; i <= D::kScaleRows; ++i) {
@@ -242,17 +249,18 @@ struct Fp8Math {
   DG_DEVICE static void promote(Product& sum, const Product& product, Scales s) {
     ptx::wgmma_hold(s.row[0]);
     ptx::wgmma_hold(s.row[1]);
+    float s0[D::kPartScales], s1[D::kPartScales];
 #pragma unroll
-    for (int i = 0; i < D::kPartScales; ++i) {
-      const float s0 = s.row[0] * s.col[i], s1 = s.row[1] * s.col[i];
+    for (int i = 0; i < D::kPartScales; ++i) s0[i] = s.row[0] * s.col[i], s1[i] = s.row[1] * s.col[i];
 #pragma unroll
-      for (int j = i * D::kScaleSpan / 8; j < (i + 1) * D::kScaleSpan / 8; ++j) {
-        sum[4 * j] += s0 * product[4 * j];
-        sum[4 * j + 1] += s0 * product[4 * j + 1];
-        sum[4 * j + 2] += s1 * product[4 * j + 2];
-        sum[4 * j + 3] += s1 * product[4 * j + 3];
-      }
+    for (int j = 0; j < D::kPartN / 8; ++j) {
+      const int i = j * 8 / D::kScaleSpan;
+      sum[4 * j] += s0[i] * product[4 * j];
+      sum[4 * j + 1] += s0[i] * product[4 * j + 1];
+      sum[4 * j + 2] += s1[i] * product[4 * j + 2];
+      sum[4 * j + 3] += s1[i] * product[4 * j + 3];
     }
+    ptx::wgmma_use(sum);  // none of this after the next wgmma, which overwrites the product
   }
 
   DG_DEVICE static void clear(Product& sum) {
@@ -334,25 +342,32 @@ struct Fp8Math {
     promote(sum, now, mine);
   }
 
-  // The K loop with two products. Where tiles are whole turns of the ring, every tile begins at slot 0 and
-  // the loop is unrolled by slots: all addresses are constants, which halves what a step issues beside FFMA.
+  template <bool Last>
+  DG_DEVICE static void advance(Smem& smem, const Place& place, Cursor& at, Scales& scales, Product& sum,
+                                Product& now, Product& then) {
+    const Cursor here = at;
+    at.advance();
+    step<Last>(smem, place, here, at, scales, sum, now, then);
+  }
+
+  // The first block of a tile, and what is done under its cover.
+  template <class Once>
+  DG_DEVICE static Scales start(Smem& smem, const Place& place, Cursor at, Product& product, Once once) {
+    smem.ring.wait_full(at);
+    issue(product, place.a, place.b, at.slot);
+    const Scales scales = read_scales(smem, at.slot, place.scale_row, 0);
+    once();
+    return scales;
+  }
+
+  // The K loop with two products, in pairs, so that each has its registers. A slot is held until the next
+  // one has been issued: the ring is two slots shorter than it looks.
   template <class Once>
   DG_DEVICE static void loop_two(Smem& smem, const Place& place, Cursor& at, Product (&sum)[D::kParts],
-                                 Once once) {
+                                   Once once) {
     Product even, odd;
-    smem.ring.wait_full(at);
-    issue(even, place.a, place.b, at.slot);
-    Scales scales = read_scales(smem, at.slot, place.scale_row, 0);
-    once();
-    if (C.stages == 4 && place.k_blocks % C.stages == 0) {
-      for (i32 turns = place.k_blocks / C.stages - 1; turns > 0; --turns) {
-        turn<false>(smem, place, at.phase, scales, sum[0], even, odd);
-        at.phase ^= 1;
-      }
-      turn<true>(smem, place, at.phase, scales, sum[0], even, odd);
-      at.phase ^= 1;
-      return;
-    }
+    Scales scales = start(smem, place, at, even, once);
+#pragma unroll 1
     for (i32 pairs = (place.k_blocks - 1) / 2; pairs > 0; --pairs) {
       advance<false>(smem, place, at, scales, sum[0], even, odd);
       advance<false>(smem, place, at, scales, sum[0], odd, even);
@@ -363,24 +378,6 @@ struct Fp8Math {
     } else {
       advance<true>(smem, place, at, scales, sum[0], even, odd);
     }
-  }
-
-  template <bool Last>
-  DG_DEVICE static void advance(Smem& smem, const Place& place, Cursor& at, Scales& scales, Product& sum,
-                                Product& now, Product& then) {
-    const Cursor here = at;
-    at.advance();
-    step<Last>(smem, place, here, at, scales, sum, now, then);
-  }
-
-  // Slots 0 to 3 of a ring of four.
-  template <bool Last>
-  DG_DEVICE static void turn(Smem& smem, const Place& place, u32 phase, Scales& scales, Product& sum,
-                             Product& even, Product& odd) {
-    step<false>(smem, place, {0, phase}, {1, phase}, scales, sum, even, odd);
-    step<false>(smem, place, {1, phase}, {2, phase}, scales, sum, odd, even);
-    step<false>(smem, place, {2, phase}, {3, phase}, scales, sum, even, odd);
-    step<Last>(smem, place, {3, phase}, {0, phase ^ 1}, scales, sum, odd, even);
   }
 
   DG_DEVICE static void run(const GemmParams& params, Smem& smem, u32 rank, u32 warpgroup) {

@@ -280,6 +280,7 @@ struct MqaMath {
     const u32 row = threadIdx.x % 128 / 32 * 16 + lane / 4 + (D::kQueries >= 4 ? 0 : (lane & 2) * 4);
     const u64 kv_desc = layout::swizzled_rows_descriptor<C.head_dim>(ptx::shared_address(smem.kv[0]));
     const u64 q_desc = layout::swizzled_rows_descriptor<C.head_dim>(ptx::shared_address(smem.q[0]));
+    const u32 kv_report = smem.kv_ring.report_to(lane), q_report = smem.q_ring.report_to(lane);
     pipe::Cursor<C.kv_stages> at;
     pipe::Cursor<2> q_at;
     // Tiles are counted over all runs; this warpgroup takes every kStep-th.
@@ -306,13 +307,13 @@ struct MqaMath {
         pass_turn(warpgroup);
         ptx::wgmma_wait<0>();
         ptx::wgmma_use(product);
-        smem.kv_ring.release(at, lane);
+        smem.kv_ring.release(kv_report, at.slot, lane);
 #pragma unroll
         for (int i = 0; i < kStep; ++i) at.advance();
         sum_tile(queries, product, (run.first + ahead) * D::kKeys + row, lane, scale);
       }
       ahead -= run.count;
-      smem.q_ring.release(q_at, lane);
+      smem.q_ring.release(q_report, q_at.slot, lane);
     }
     if (ahead == 0) take_turn(warpgroup);  // the last pass, so that no barrier is left half full
   }

@@ -292,6 +292,7 @@ struct HcMath {
     const u32 a_address = ptx::shared_address(smem.a[0] + warpgroup * 64 * layout::kRowBytes);
     const u64 a_desc = layout::swizzle128_descriptor(a_address);
     const u64 b_desc = layout::swizzle128_descriptor(ptx::shared_address(smem.b[0]));
+    const u32 a_report = smem.a_ring.report_to(lane), b_report = smem.b_ring.report_to(lane);
     const Chunks chunks(threadIdx.x % 128);
     pipe::Cursor<C.a_stages> at;
     pipe::Cursor<C.b_slots> b_at;
@@ -310,8 +311,8 @@ struct HcMath {
         add_squares(a_address + at.slot * D::kABytes, chunks, squares);
         ptx::wgmma_wait<0>();
         ptx::wgmma_use(product);
-        smem.a_ring.release(at, lane);
-        if (!share.resident) smem.b_ring.release(b_at, lane);
+        smem.a_ring.release(a_report, at.slot, lane);
+        if (!share.resident) smem.b_ring.release(b_report, b_at.slot, lane);
       }
       float square = (squares[0] + squares[1]) + (squares[2] + squares[3]);
       square += __shfl_xor_sync(0xffffffff, square, 1);
