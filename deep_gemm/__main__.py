@@ -80,6 +80,13 @@ def _supports(flags: argparse.Namespace) -> int:
     return 0 if ok else 1
 
 
+def _state(kernel: dict[str, Any]) -> str:
+    """What happened to one kernel; nothing is known of it after a dry run."""
+    if kernel.get("cached"):
+        return "  cached"
+    return f"  {kernel['ms']:.0f} ms" if "ms" in kernel else ""
+
+
 def _precompile(flags: argparse.Namespace) -> int:
     answer = support.precompile(
         flags.op,
@@ -90,10 +97,7 @@ def _precompile(flags: argparse.Namespace) -> int:
         num_threads=flags.num_threads,
         dry_run=flags.dry_run,
     )
-    rows = [
-        f"{kernel['name']}  {'cached' if kernel['cached'] else str(kernel['ms']) + ' ms'}"
-        for kernel in answer["kernels"]
-    ]
+    rows = [kernel["name"] + _state(kernel) for kernel in answer["kernels"]]
     _print(answer, flags.json, [*rows, f"{answer['compiled']} compiled"])
     return 0
 

@@ -44,10 +44,8 @@ json counters_reset(const Arguments& arguments) {
 }
 
 DeviceTraits traits_of(const ops::Description& call) {
-  if (call.facts.a.device != DeviceKind::Cuda) {
-    int num_threads = current_knobs().num_threads;
-    return host_traits(call.arch, num_threads);
-  }
+  if (call.facts.a.device != DeviceKind::Cuda)
+    return host_traits(call.arch, current_knobs().num_threads);
   DeviceTraits traits;
   traits.kind = DeviceTraits::Kind::Cuda;
   traits.arch = call.arch.empty() ? "of this device" : call.arch;

@@ -36,8 +36,8 @@ def test_scripts_named_in_the_documents_can_be_run() -> None:
 def test_every_top_folder_of_the_house_is_in_the_readmes_map() -> None:
     text = (ROOT / "README.md").read_text()
     folders = {path.name for path in ROOT.iterdir() if path.is_dir()}
-    ours = {name for name in folders if name[0] != "." and not name.startswith("bazel-")}
-    assert {name for name in ours - {"build", "dist"} if f"{name}/" not in text} == set()
+    ours = {name for name in folders if tree.is_ours(name) and name[0] != "."}
+    assert {name for name in ours if f"{name}/" not in text} == set()
 
 
 def test_braces_and_stems_of_a_recipe_are_expanded() -> None:

@@ -9,6 +9,7 @@ load(
     _dj_cc_library = "dj_cc_library",
     _dj_cc_test = "dj_cc_test",
 )
+load("//tools/bazel/private:environments.bzl", _dj_python_environments = "dj_python_environments")
 load("//tools/bazel/private:jit.bzl", _jit_headers = "jit_headers")
 load("//tools/bazel/private:matrix.bzl", _dj_matrix = "dj_matrix")
 load(
@@ -20,7 +21,8 @@ load(
 load(
     "//tools/bazel/private:torch.bzl",
     _dj_extension_library = "dj_extension_library",
-    _dj_torch_extension = "dj_torch_extension",
+    _dj_python_environments = _dj_python_environments
+dj_torch_extension = "dj_torch_extension",
     _dj_torch_library = "dj_torch_library",
 )
 
@@ -32,6 +34,7 @@ dj_matrix = _dj_matrix
 dj_py_binary = _dj_py_binary
 dj_py_library = _dj_py_library
 dj_py_test = _dj_py_test
+dj_python_environments = _dj_python_environments
 dj_torch_extension = _dj_torch_extension
 dj_torch_library = _dj_torch_library
 jit_headers = _jit_headers

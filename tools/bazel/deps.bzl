@@ -16,6 +16,7 @@ load("//tools/bazel/private:packages_repository.bzl", "python_packages")
 load("//tools/bazel/private:python_environment.bzl", "python_environment")
 load("//tools/bazel/private:repositories.bzl", "coverage_tools_shim", "debian_rules", "rules_cc_shim")
 load("//tools/bazel/private:torch_wheel.bzl", "torch_wheel")
+load("//tools/bazel/private:versions.bzl", "DEFAULT_TORCH", "MACHINE", "cells")
 
 _DEBIAN_RULES = {
     "bazel_skylib": "/usr/share/bazel/tools/skylib",
@@ -25,6 +26,11 @@ _DEBIAN_RULES = {
 }
 
 _LOCKS = "@deepgemm//tools/toolchains/python:"
+
+def _torch_lock(version):
+    if version == DEFAULT_TORCH:
+        return "torch.lock.txt"
+    return "torch_%s.lock.txt" % version.replace(".", "_")
 
 def deepgemm_dependencies():
     """Defines every repository; fetches none."""
@@ -39,16 +45,20 @@ def deepgemm_dependencies():
     if "remote_coverage_tools" not in existing:
         coverage_tools_shim(name = "remote_coverage_tools")
 
-    torch_wheel(name = "torch", lock = _LOCKS + "torch.lock.txt")
-    python_environment(
-        name = "python",
-        locks = [_LOCKS + "test.lock.txt"],
-        torch = "@torch//:torch.txt",
-    )
-    python_environment(
-        name = "python_of_the_machine",
-        locks = [_LOCKS + "test.lock.txt"],
-    )
+    for cell in cells():
+        interpreter = "python3" if cell.python == MACHINE else "python" + cell.python
+        if cell.torch_name:
+            torch_wheel(
+                name = cell.torch_name,
+                interpreter = interpreter,
+                locks = [_LOCKS + _torch_lock(cell.torch), _LOCKS + "torch_needs.lock.txt"],
+            )
+        python_environment(
+            name = cell.name,
+            interpreter = interpreter,
+            locks = [_LOCKS + "test.lock.txt"],
+            torch = "@%s//:torch.txt" % cell.torch_name if cell.torch_name else None,
+        )
     python_packages(name = "lint", lock = _LOCKS + "lint.lock.txt")
     cuda_headers(name = "cuda_headers", lock = "@deepgemm//tools/toolchains/cuda:headers.lock.txt")
 

@@ -46,6 +46,8 @@ class Layer:
 
 
 PROCESS_STATE = r"\bgetenv\b|\bstd::chrono\b|\bprintf\b|\bstd::cout\b|\bstd::cerr\b"
+MUTABLE_STATIC = r"^\s*static\s+(?!constexpr|const\b|inline)[\w:<>]+\s+\w+\s*[=;]"
+KERNELS = r"deep_gemm/(host|portable|sm90)/.*"
 
 # The first row that matches a file judges it.
 LAYERS = (
@@ -73,18 +75,27 @@ LAYERS = (
         r"backends_ascend/include/.*",
         (SYSTEM, CORE, r"deep_jit/backend/ascend/.*", r"acl/.*"),
     ),
-    Layer("problem", r"deep_gemm/csrc/problem/.*", (SYSTEM, csrc("problem"), ABI, TEXT), PROCESS_STATE),
+    Layer(
+        "problem", r"deep_gemm/csrc/problem/.*", (SYSTEM, csrc("problem"), ABI, TEXT), PROCESS_STATE
+    ),
     Layer(
         "plan",
         r"deep_gemm/csrc/plan/.*",
         (SYSTEM, csrc("plan", "problem"), ABI, TEXT),
-        PROCESS_STATE + r"|\btorch::|^\s*static\s+(?!constexpr|const\b|inline|_?assert)[\w:<>]+\s+\w+\s*[=;]",
+        PROCESS_STATE
+        + r"|\btorch::|^\s*static\s+(?!constexpr|const\b|inline|_?assert)[\w:<>]+\s+\w+\s*[=;]",
     ),
     Layer(
         "source",
         r"deep_gemm/csrc/source/.*",
         # The text it emits includes kernels.
-        (SYSTEM, csrc("source", "plan", "problem"), ABI, TEXT, r"deep_gemm/(host|portable|sm90)/.*"),
+        (
+            SYSTEM,
+            csrc("source", "plan", "problem"),
+            ABI,
+            TEXT,
+            r"deep_gemm/(host|portable|sm90)/.*",
+        ),
         PROCESS_STATE + r"|\btorch::",
     ),
     Layer(

@@ -1,7 +1,7 @@
 """The mirror of sources and tests: `a/include/deep_jit/x/y.hpp` has `tests/a/x/y_test.cpp`.
 
-    mirror.tests_without_source(root)   # a test whose subject was renamed or removed
-    mirror.sources_without_test(root)   # public headers and sources that no test is named after
+mirror.tests_without_source(root)   # a test whose subject was renamed or removed
+mirror.sources_without_test(root)   # public headers and sources that no test is named after
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ RULES = (
     (r"deepjit_core/include/deep_jit/(.+)", r"tests/deepjit_core/\1"),
     (r"backends_(\w+)/include/deep_jit/backend/\w+/(.+)", r"tests/backends_\1/\2"),
     (r"deep_gemm/csrc/(.+)", r"tests/deep_gemm/\1"),
+    (r"deep_gemm/include/deep_gemm/(.+)", r"tests/deep_gemm/\1"),
 )
 
 # Tests of a whole folder, or of what only shows between processes.

@@ -1,7 +1,7 @@
 """CONTRIBUTING's recipes and README's commands against the tree.
 
-    recipes.missing_paths(root)      # paths that a recipe names and nothing matches
-    recipes.missing_targets(root)    # //labels in the READMEs that no BUILD file declares
+recipes.missing_paths(root)      # paths that a recipe names and nothing matches
+recipes.missing_targets(root)    # //labels in the READMEs that no BUILD file declares
 """
 
 from __future__ import annotations

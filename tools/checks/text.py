@@ -1,6 +1,6 @@
 """Rules about the text of files: length, markers of unfinished work, paths of one machine.
 
-    text.too_long(root); text.unfinished(root); text.foreign(root)   # one line of text each
+text.too_long(root); text.unfinished(root); text.foreign(root)   # one line of text each
 """
 
 from __future__ import annotations

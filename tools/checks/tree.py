@@ -18,6 +18,8 @@ from pathlib import Path
 from runfiles import Runfiles
 
 _SKIPPED = {"__pycache__", "build", "dist", "node_modules"}
+# A workspace of its own, with rules of its own.
+_FOREIGN_WORKSPACE = "tests/consumers/bazel/workspace"
 _HIDDEN_BUT_OURS = {".bazelrc", ".bazelignore", ".ci", ".clang-format", ".gitignore"}
 _BUILT = {".so", ".pyc", ".o"}
 
@@ -27,7 +29,8 @@ def root() -> Path:
     return Path(__file__).resolve().parents[2]
 
 
-def _is_ours(name: str) -> bool:
+def is_ours(name: str) -> bool:
+    """Whether a file or folder name is the product's, and no tool's output."""
     if name.startswith("."):
         return name in _HIDDEN_BUT_OURS
     return name not in _SKIPPED and not name.startswith("bazel-") and not name.endswith("egg-info")
@@ -36,8 +39,10 @@ def _is_ours(name: str) -> bool:
 def files(top: Path, *suffixes: str) -> Iterator[Path]:
     """Files of the product under `top`, sorted; with one of `suffixes`, where some are given."""
     for folder, folders, names in os.walk(top):
-        folders[:] = sorted(name for name in folders if _is_ours(name))
-        for name in sorted(filter(_is_ours, names)):
+        folders[:] = sorted(name for name in folders if is_ours(name))
+        if folder.endswith(_FOREIGN_WORKSPACE):
+            continue
+        for name in sorted(filter(is_ours, names)):
             path = Path(folder, name)
             if path.suffix in _BUILT or path.is_symlink():
                 continue
@@ -62,5 +67,5 @@ def lint_tool(name: str) -> tuple[list[str], dict[str, str]]:
     beside = Path(sys.executable).with_name(name)
     found = str(beside) if beside.exists() else shutil.which(name)
     if not found:
-        raise FileNotFoundError(f"{name}: run under Bazel, or install tools/toolchains/python/lint.in")
+        raise FileNotFoundError(f"{name}: run under Bazel, or install it (lint.in)")
     return [found], dict(os.environ)

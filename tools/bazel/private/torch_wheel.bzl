@@ -28,7 +28,8 @@ def _torch_wheel_impl(rctx):
     python = base_python(rctx, rctx.attr.interpreter)
     if not python:
         fail("No %s on PATH." % rctx.attr.interpreter)
-    install_packages(rctx, python.path, rctx.attr.lock, "site")
+    for lock in rctx.attr.locks:
+        install_packages(rctx, python.path, lock, "site")
     lib = "site/torch/lib"
     made = rctx.execute(
         [python.path, str(rctx.path(rctx.attr._stubs)), lib],
@@ -36,7 +37,8 @@ def _torch_wheel_impl(rctx):
     )
     if made.return_code != 0:
         fail("Stub libraries for a torch without NVIDIA's could not be made:\n" + made.stderr)
-    rctx.file("torch.txt", python.path + "\n" + rctx.read(rctx.attr.lock) + made.stdout)
+    listing = [python.path] + [rctx.read(lock) for lock in rctx.attr.locks] + [made.stdout]
+    rctx.file("torch.txt", "\n".join(listing))
     rctx.file("BUILD.bazel", _BUILD)
 
 torch_wheel = repository_rule(
@@ -44,7 +46,10 @@ torch_wheel = repository_rule(
     doc = "One torch wheel and the pure Python packages that importing it needs.",
     attrs = {
         "interpreter": attr.string(default = "python3", doc = "Command on PATH."),
-        "lock": attr.label(allow_single_file = True, mandatory = True),
+        "locks": attr.label_list(
+            allow_files = True,
+            doc = "Lock files: torch itself, and what importing it needs.",
+        ),
         "_stubs": attr.label(
             allow_single_file = True,
             default = "//tools/toolchains/torch:stub_libraries.py",

@@ -23,8 +23,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 NVIDIA = re.compile(r"lib(cu|nv|nccl)\w*\.so")
-NVIDIA_FUNCTION = re.compile(r"(cu[A-Z]|cublas|cuda|cudnn|cufft|cuFile|cupti|curand|cusolver)|"
-                             r"(cusparse|nccl|nvml|nvrtc|nvshmem|nvJitLink)")
+NVIDIA_FUNCTION = re.compile(
+    r"(cu[A-Z]|cublas|cuda|cudnn|cufft|cuFile|cupti|curand|cusolver)|"
+    r"(cusparse|nccl|nvml|nvrtc|nvshmem|nvJitLink)"
+)
 NOT_A_STUB = {"libcuda.so.1"}
 STATUS = 999
 

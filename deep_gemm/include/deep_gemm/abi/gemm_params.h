@@ -1,8 +1,8 @@
 // What a Hopper GEMM launch hands to its kernel, and the tile that the kernel is compiled for.
 //   GemmParams params{...};  void* args[] = {&params};      // one argument, __grid_constant__
 //   constexpr TileConfig kTile{.block_m = 256, .block_n = 128, .stages = 4, .cluster = 2};
-// Read by host and device: no include, no function. Leaves out: who fills it (csrc/launch) and which
-// tile a problem gets (csrc/plan).
+// Read by host and device: no include, no function. Leaves out: who fills it (csrc/launch) and
+// which tile a problem gets (csrc/plan).
 #pragma once
 
 namespace deep_gemm {
@@ -24,37 +24,40 @@ enum class Groups : int {
 enum class Share : int { None = 0, A = 1, B = 2 };
 
 struct TileConfig {
-  int block_m = 128;         // rows of a block's tile; each math warpgroup owns block_m / math_warpgroups
-  int block_n = 128;         // columns of a block's tile
-  int block_k = 128;         // bytes of K a ring slot
-  int stages = 4;            // ring slots
-  int math_warpgroups = 2;   // 1 to 3
-  int n_parts = 1;           // a warpgroup works through its columns in this many parts
-  int products = 1;          // 2: the next product is under way while this one is scaled into the sum
-  int store_slots = 2;       // 2 KB staging buffers a math warp
-  int cluster = 1;           // blocks that share an operand
+  int block_m = 128;  // rows of a block's tile; each math warpgroup owns block_m / math_warpgroups
+  int block_n = 128;  // columns of a block's tile
+  int block_k = 128;  // bytes of K a ring slot
+  int stages = 4;     // ring slots
+  int math_warpgroups = 2;  // 1 to 3
+  int n_parts = 1;          // a warpgroup works through its columns in this many parts
+  int products = 1;     // 2: the next product is under way while this one is scaled into the sum
+  int store_slots = 2;  // 2 KB staging buffers a math warp
+  int cluster = 1;      // blocks that share an operand
   Share share = Share::None;
   Groups groups = Groups::Dense;
 };
 
 struct GemmParams {
-  TensorMap a;               // [rows, k] bytes, box {128, rows of A that one block brings}, 128-byte swizzle
-  TensorMap b;               // [groups * n, k] bytes, box {128, rows of B that one block brings}, the same
-  TensorMap d;               // bf16 [groups, m, n] (one group unless masked), box {64, 16, 1}, the same
-  const float* a_scale;      // one a row and 128 of k
-  const float* b_scale;      // one a 128 columns and 128 of k
-  const int* layout;         // by Groups; null when dense
-  long long a_scale_row, a_scale_k, a_scale_group;      // strides in elements
-  long long b_scale_block, b_scale_k, b_scale_group;    // strides in elements
-  int m;                     // rows; a group's rows when masked
+  TensorMap a;  // [rows, k] bytes, box {128, rows of A that one block brings}, 128-byte swizzle
+  TensorMap b;  // [groups * n, k] bytes, box {128, rows of B that one block brings}, the same
+  TensorMap d;  // bf16 [groups, m, n] (one group unless masked), box {64, 16, 1}, the same
+  const float* a_scale;                               // one a row and 128 of k
+  const float* b_scale;                               // one a 128 columns and 128 of k
+  const int* layout;                                  // by Groups; null when dense
+  long long a_scale_row, a_scale_k, a_scale_group;    // strides in elements
+  long long b_scale_block, b_scale_k, b_scale_group;  // strides in elements
+  int m;                                              // rows; a group's rows when masked
   int n, k;
-  int num_groups;            // 1 when dense
-  int band;                  // cluster tiles along m that are walked together, for L2
-  int a_scale_vector;        // 1: a_scale_k is 1, k a multiple of 512, base and other strides of 16 bytes
+  int num_groups;      // 1 when dense
+  int band;            // cluster tiles along m that are walked together, for L2
+  int a_scale_vector;  // 1: a_scale_k is 1, k a multiple of 512, base and other strides of 16 bytes
 };
 
 static_assert(sizeof(TensorMap) == 128 && alignof(TensorMap) == 64);
 static_assert(sizeof(GemmParams) == 512 && alignof(GemmParams) == 64);
-static_assert(__builtin_offsetof(GemmParams, a_scale) == 384 && __builtin_offsetof(GemmParams, m) == 456);
+#ifndef __CUDACC_RTC__  // NVRTC has no offsetof; the sizes above still hold there
+static_assert(__builtin_offsetof(GemmParams, a_scale) == 384 &&
+              __builtin_offsetof(GemmParams, m) == 456);
+#endif
 
 }  // namespace deep_gemm

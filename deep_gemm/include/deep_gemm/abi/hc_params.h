@@ -1,8 +1,9 @@
-// What a Hopper launch of tf32_hc_prenorm_gemm hands to its kernel, and what the kernel is compiled for.
+// What a Hopper launch of tf32_hc_prenorm_gemm hands to its kernel, and what the kernel is compiled
+// for.
 //   HcParams params{...};  void* args[] = {&params};      // one argument, __grid_constant__
 //   constexpr HcConfig kConfig{.n = 24, .math_warpgroups = 2, .a_stages = 8};
-// Read by host and device. Leaves out: who fills it (csrc/launch) and which configuration a problem gets
-// (csrc/plan).
+// Read by host and device. Leaves out: who fills it (csrc/launch) and which configuration a problem
+// gets (csrc/plan).
 #pragma once
 
 #include <deep_gemm/abi/gemm_params.h>
@@ -19,22 +20,24 @@ struct HcConfig {
   int cluster = 1;          // blocks that divide the K range of one split and add up in fixed order
 };
 
-// Grid: cluster * splits * lanes blocks. Cluster c takes split c % splits and the row tiles c / splits,
-// c / splits + lanes, ...
+// Grid: cluster * splits * lanes blocks. Cluster c takes split c % splits and the row tiles c /
+// splits, c / splits + lanes, ...
 struct HcParams {
-  TensorMap a;           // bf16 [m, k], box {64, 64 * math_warpgroups}, 128-byte swizzle
-  TensorMap b;           // fp32 [n, k], box {64, n}, no swizzle
-  float* d;              // [splits, m, n], contiguous
-  float* sqr_sum;        // [splits, m], contiguous
-  int m;                 // rows, at least 1
-  int k_blocks;          // k / 64
-  int splits;            // at least 1; the first k_blocks % splits take one block more
-  int tiles;             // row tiles
-  int lanes;             // clusters a split, at most tiles
+  TensorMap a;     // bf16 [m, k], box {64, 64 * math_warpgroups}, 128-byte swizzle
+  TensorMap b;     // fp32 [n, k], box {64, n}, no swizzle
+  float* d;        // [splits, m, n], contiguous
+  float* sqr_sum;  // [splits, m], contiguous
+  int m;           // rows, at least 1
+  int k_blocks;    // k / 64
+  int splits;      // at least 1; the first k_blocks % splits take one block more
+  int tiles;       // row tiles
+  int lanes;       // clusters a split, at most tiles
   int reserved;
 };
 
 static_assert(sizeof(HcParams) == 320 && alignof(HcParams) == 64);
+#ifndef __CUDACC_RTC__  // NVRTC has no offsetof; the sizes above still hold there
 static_assert(__builtin_offsetof(HcParams, d) == 256 && __builtin_offsetof(HcParams, m) == 272);
+#endif
 
 }  // namespace deep_gemm

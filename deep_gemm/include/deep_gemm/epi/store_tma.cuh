@@ -1,5 +1,5 @@
-// A warp's 16 rows of fp32 accumulators -> bf16 in global memory by the copy engine, 64 columns a copy,
-// through `Slots` buffers of 2 KB that are the warp's own. No barrier beyond the warp.
+// A warp's 16 rows of fp32 accumulators -> bf16 in global memory by the copy engine, 64 columns a
+// copy, through `Slots` buffers of 2 KB that are the warp's own. No barrier beyond the warp.
 //   epi::store_rows_bf16<128, 2>(sum, stage, first_slot, params.d, col, row, group);
 // The map clips rows and columns beyond the tensor. Leaves out: accumulation into D.
 #pragma once
@@ -13,7 +13,8 @@ namespace deep_gemm::epi {
 
 inline constexpr int kStageBytes = 16 * layout::kRowBytes;
 
-// stage: the warp's first buffer. first_slot: which one to begin with, as pieces of 64 columns go round.
+// stage: the warp's first buffer. first_slot: which one to begin with, as pieces of 64 columns go
+// round.
 template <int N, int Slots, class Map>
 DG_DEVICE void store_rows_bf16(const float (&sum)[N / 2], u8* stage, int first_slot, const Map& map,
                                i32 col, i32 row, i32 group) {

@@ -1,8 +1,9 @@
 // Shared-memory tiles of 128-byte rows under the copy engine's 128-byte swizzle, and their wgmma
 // descriptors.
-//   u64 desc = layout::swizzle128_descriptor(ptx::shared_address(tile));   // K-major, rows of 128 bytes
-//   desc + layout::descriptor_bytes(32)                                     // the next k slice
-//   layout::swizzle128(row, chunk)                                          // byte of a 16-byte chunk
+//   u64 desc = layout::swizzle128_descriptor(ptx::shared_address(tile));   // K-major, rows of 128
+//   bytes desc + layout::descriptor_bytes(32)                                     // the next k
+//   slice layout::swizzle128(row, chunk)                                          // byte of a
+//   16-byte chunk
 // Leaves out: who fills the tile (tma) and when it is full (pipe/ring).
 #pragma once
 
@@ -11,7 +12,8 @@
 namespace deep_gemm::layout {
 
 inline constexpr u32 kRowBytes = 128;
-inline constexpr u32 kAtomBytes = 1024;  // 8 rows: the period of the swizzle, and the alignment of a tile
+inline constexpr u32 kAtomBytes =
+    1024;  // 8 rows: the period of the swizzle, and the alignment of a tile
 
 // Byte offset of 16-byte chunk `chunk` of row `row`.
 DG_DEVICE constexpr u32 swizzle128(u32 row, u32 chunk) {
@@ -21,16 +23,16 @@ DG_DEVICE constexpr u32 swizzle128(u32 row, u32 chunk) {
 // Descriptor fields count in 16-byte units.
 DG_DEVICE constexpr u64 descriptor_bytes(u32 bytes) { return bytes >> 4; }
 
-// K-major operand: start address (bits 0-13), leading offset unused under a swizzle (16-29), 1024 bytes
-// from one group of 8 rows to the next (32-45), swizzle 128 (62-63).
+// K-major operand: start address (bits 0-13), leading offset unused under a swizzle (16-29), 1024
+// bytes from one group of 8 rows to the next (32-45), swizzle 128 (62-63).
 DG_DEVICE u64 swizzle128_descriptor(u32 shared_address) {
   return (1ull << 62) | (static_cast<u64>(kAtomBytes >> 4) << 32) | (1ull << 16) |
          ((shared_address & 0x3FFFF) >> 4);
 }
 
-// The kernel's shared-memory struct at the start of dynamic shared memory. A struct that holds swizzled
-// tiles is aligned to 1024, and so must its start be: the runtime places dynamic memory at the start of a
-// block's window when the kernel has no static shared memory.
+// The kernel's shared-memory struct at the start of dynamic shared memory. A struct that holds
+// swizzled tiles is aligned to 1024, and so must its start be: the runtime places dynamic memory at
+// the start of a block's window when the kernel has no static shared memory.
 template <class Smem>
 DG_DEVICE Smem& shared_struct(u8* dynamic) {
   return *reinterpret_cast<Smem*>(dynamic);

@@ -1,7 +1,7 @@
 // A ring of shared-memory slots between loaders and math warps.
 //   pipe::Ring<4> ring;  pipe::Cursor<4> at;
-//   loader: ring.wait_empty(at); ring.expect(at, bytes); copy(..., ring.full_bar(at)); at.advance();
-//   math:   ring.wait_full(at); use(at.slot); ring.release(at); at.advance();
+//   loader: ring.wait_empty(at); ring.expect(at, bytes); copy(..., ring.full_bar(at));
+//   at.advance(); math:   ring.wait_full(at); use(at.slot); ring.release(at); at.advance();
 // full: one arrival a loader warp (the copying one also announces bytes).
 // empty: one arrival a math warp of every block of the cluster; a new ring is empty.
 // Leaves out: what is in a slot.
@@ -66,10 +66,12 @@ struct Ring {
 
   // Where a lane reports a slot as empty: lane i to block i of the cluster. Once, before the loop.
   DG_DEVICE u32 report_to(u32 lane) {
-    return Cluster == 1 ? ptx::shared_address(empty) : ptx::map_shared_address(empty, lane % Cluster);
+    return Cluster == 1 ? ptx::shared_address(empty)
+                        : ptx::map_shared_address(empty, lane % Cluster);
   }
 
-  // A math warp is done with the slot, in this block and in those that copy into it: all lanes call.
+  // A math warp is done with the slot, in this block and in those that copy into it: all lanes
+  // call.
   DG_DEVICE static void release(u32 report, u32 slot, u32 lane) {
     ptx::warp_sync();
     if (lane < Cluster) {

@@ -25,7 +25,8 @@ DG_DEVICE void store_global(float* p, const Floats4& v) {
 
 // st.shared.v2.b32
 DG_DEVICE void store_shared(u32 address, u32 first, u32 second) {
-  asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(address), "r"(first), "r"(second) : "memory");
+  asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(address), "r"(first), "r"(second)
+               : "memory");
 }
 
 // st.global of one logit, fp32 or rounded to bf16 (nearest, ties to even).
@@ -37,9 +38,12 @@ template <>
 struct LogitOf<true> {
   using Type = u16;
 };
-DG_DEVICE void store_logit(float* p, float v) { asm volatile("st.global.f32 [%0], %1;" ::"l"(p), "f"(v) : "memory"); }
+DG_DEVICE void store_logit(float* p, float v) {
+  asm volatile("st.global.f32 [%0], %1;" ::"l"(p), "f"(v) : "memory");
+}
 DG_DEVICE void store_logit(u16* p, float v) {
-  asm volatile("st.global.b16 [%0], %1;" ::"l"(p), "h"(static_cast<u16>(pack_bf16(v, 0.0f))) : "memory");
+  asm volatile("st.global.b16 [%0], %1;" ::"l"(p), "h"(static_cast<u16>(pack_bf16(v, 0.0f)))
+               : "memory");
 }
 
 // ld.shared::cluster

@@ -1,6 +1,6 @@
 // Fences, named barriers, warp and cluster barriers, one instruction per function.
-//   ptx::fence_proxy_async_shared();          // before the copy engine or wgmma reads st.shared data
-//   ptx::named_sync(id, 128);                 // id from the kernel's Bar enum
+//   ptx::fence_proxy_async_shared();          // before the copy engine or wgmma reads st.shared
+//   data ptx::named_sync(id, 128);                 // id from the kernel's Bar enum
 // Leaves out: mbarriers (mbarrier.cuh) and wgmma's own fence (wgmma.cuh).
 #pragma once
 
@@ -37,9 +37,8 @@ DG_DEVICE void warp_sync() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memor
 // elect.sync: true in exactly one lane of a converged warp.
 DG_DEVICE bool elect_one() {
   u32 elected;
-  asm volatile(
-      "{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}\n"
-      : "=r"(elected));
+  asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}\n"
+               : "=r"(elected));
   return elected != 0;
 }
 

@@ -41,10 +41,10 @@ DG_DEVICE void mbarrier_arrive(u32 bar) {
 
 // mbarrier.expect_tx: more bytes to come in this phase, without an arrival.
 DG_DEVICE void mbarrier_expect_tx(u64* bar, u32 bytes) {
-  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(
-                   shared_address(bar)),
-               "r"(bytes)
-               : "memory");
+  asm volatile(
+      "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(bar)),
+      "r"(bytes)
+      : "memory");
 }
 
 // mbarrier.arrive.expect_tx: one arrival that also announces bytes.
@@ -63,8 +63,8 @@ DG_DEVICE u32 map_shared_address(const void* pointer, u32 rank) {
   return remote;
 }
 
-// mbarrier.arrive on a barrier of any block of the cluster. Orders this thread's completed reads; it is no
-// release of ordinary writes to the other block (that costs a device-wide fence).
+// mbarrier.arrive on a barrier of any block of the cluster. Orders this thread's completed reads;
+// it is no release of ordinary writes to the other block (that costs a device-wide fence).
 DG_DEVICE void mbarrier_arrive_cluster(u32 remote_bar) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(remote_bar) : "memory");
 }
@@ -75,7 +75,8 @@ DG_DEVICE void mbarrier_arrive_release_cluster(u32 remote_bar) {
                : "memory");
 }
 
-// mbarrier.try_wait.parity: true once the phase with this parity is complete; acquire at block scope.
+// mbarrier.try_wait.parity: true once the phase with this parity is complete; acquire at block
+// scope.
 DG_DEVICE bool mbarrier_try_wait(u64* bar, u32 parity) {
   u32 done;
   asm volatile(
@@ -89,7 +90,8 @@ DG_DEVICE bool mbarrier_try_wait(u64* bar, u32 parity) {
 }
 
 // mbarrier.try_wait.parity, acquire at cluster scope (data that other
-// blocks wrote); drops the L1 lines of this SM, so it has no place in a loop that reads global memory.
+// blocks wrote); drops the L1 lines of this SM, so it has no place in a loop that reads global
+// memory.
 DG_DEVICE bool mbarrier_try_wait_cluster(u64* bar, u32 parity) {
   u32 done;
   asm volatile(

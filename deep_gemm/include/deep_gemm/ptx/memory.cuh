@@ -1,4 +1,5 @@
-// Loads, stores, matrix moves between registers and shared memory, and conversions: one instruction each.
+// Loads, stores, matrix moves between registers and shared memory, and conversions: one instruction
+// each.
 //   ptx::stmatrix_x4(address, r0, r1, r2, r3);   float x = ptx::load_global(p);
 // Leaves out: where data lies (layout/) and copies that complete later (tma.cuh).
 #pragma once

@@ -1,5 +1,6 @@
 // Register reallocation between warpgroups (setmaxnreg). sm_90a.
-//   ptx::release_registers<40>();   // loader branch        ptx::acquire_registers<232>();  // math branch
+//   ptx::release_registers<40>();   // loader branch        ptx::acquire_registers<232>();  // math
+//   branch
 // Leaves out: the choice of numbers (each kernel's Derived section).
 #pragma once
 

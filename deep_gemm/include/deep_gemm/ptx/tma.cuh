@@ -1,15 +1,16 @@
 // Tensor and bulk copies (cp.async.bulk), one instruction per function. sm_90.
 //   ptx::tma_load_2d(slot, &params.a, &bar, k0, row0);      // inner coordinate first, in elements
 //   ptx::tma_store_2d(&params.d, slot, n0, row0); ptx::bulk_commit(); ptx::bulk_wait_read<0>();
-// Loads complete on an mbarrier by bytes; a box part outside the tensor arrives as zeros and counts.
-// Leaves out: how maps are encoded (host, launch/tensor_maps) and waits (pipe/ring.cuh).
+// Loads complete on an mbarrier by bytes; a box part outside the tensor arrives as zeros and
+// counts. Leaves out: how maps are encoded (host, launch/tensor_maps) and waits (pipe/ring.cuh).
 #pragma once
 
 #include <deep_gemm/ptx/mbarrier.cuh>
 
 namespace deep_gemm::ptx {
 
-// Cache policies of createpolicy.fractional.L2 with fraction 1, as the 64-bit values that it returns.
+// Cache policies of createpolicy.fractional.L2 with fraction 1, as the 64-bit values that it
+// returns.
 enum class CachePolicy : u64 {
   EvictNormal = 0x1000000000000000ull,
   EvictFirst = 0x12F0000000000000ull,
@@ -31,7 +32,8 @@ DG_DEVICE void tma_load_2d(void* slot, const void* map, u64* bar, i32 c0, i32 c1
       : "memory");
 }
 
-// The same, delivered at the same offset to every block of the mask; each block's own barrier counts.
+// The same, delivered at the same offset to every block of the mask; each block's own barrier
+// counts.
 DG_DEVICE void tma_load_2d_multicast(void* slot, const void* map, u64* bar, i32 c0, i32 c1,
                                      u16 block_mask,
                                      CachePolicy policy = CachePolicy::EvictNormal) {
@@ -50,8 +52,7 @@ DG_DEVICE void tma_load_3d(void* slot, const void* map, u64* bar, i32 c0, i32 c1
   asm volatile(
       "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
       " [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(shared_address(slot)),
-      "l"(map), "r"(shared_address(bar)), "r"(c0), "r"(c1), "r"(c2),
-      "l"(static_cast<u64>(policy))
+      "l"(map), "r"(shared_address(bar)), "r"(c0), "r"(c1), "r"(c2), "l"(static_cast<u64>(policy))
       : "memory");
 }
 
@@ -77,10 +78,10 @@ DG_DEVICE void bulk_load(void* slot, const void* source, u32 bytes, u64* bar) {
 
 // cp.async.bulk.tensor.2d, shared to global
 DG_DEVICE void tma_store_2d(const void* map, const void* slot, i32 c0, i32 c1) {
-  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(
-                   map),
-               "r"(shared_address(slot)), "r"(c0), "r"(c1)
-               : "memory");
+  asm volatile(
+      "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),
+      "r"(shared_address(slot)), "r"(c0), "r"(c1)
+      : "memory");
 }
 
 // cp.async.bulk.tensor.3d, shared to global

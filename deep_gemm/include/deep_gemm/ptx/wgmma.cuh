@@ -1,12 +1,12 @@
 // Warpgroup matrix instructions (wgmma), m64, fp32 accumulators, B from shared memory. sm_90a.
 //   float acc[64];                                     // n = 128: N / 2 registers a thread
 //   ptx::wgmma_fence();
-//   ptx::Wgmma<ptx::MmaType::E4M3, 128>::ss(acc, a_desc, b_desc, accumulate);   // A in shared memory
-//   ptx::Wgmma<ptx::MmaType::BF16, 128>::rs(acc, a_regs, b_desc, accumulate);   // A in registers
-//   ptx::wgmma_commit(); ptx::wgmma_wait<0>(); ptx::wgmma_use(acc);
-// Thread t of the warpgroup holds rows 16 * (t / 32) + t % 32 / 4 (+ 8), columns 8 * j + 2 * (t % 4) (+ 1):
-// acc[4j], acc[4j+1] are the first row's, acc[4j+2], acc[4j+3] the second's.
-// Leaves out: descriptors and swizzles (layout/smem_tile.cuh), which k slices a tile needs (sm90/).
+//   ptx::Wgmma<ptx::MmaType::E4M3, 128>::ss(acc, a_desc, b_desc, accumulate);   // A in shared
+//   memory ptx::Wgmma<ptx::MmaType::BF16, 128>::rs(acc, a_regs, b_desc, accumulate);   // A in
+//   registers ptx::wgmma_commit(); ptx::wgmma_wait<0>(); ptx::wgmma_use(acc);
+// Thread t of the warpgroup holds rows 16 * (t / 32) + t % 32 / 4 (+ 8), columns 8 * j + 2 * (t %
+// 4) (+ 1): acc[4j], acc[4j+1] are the first row's, acc[4j+2], acc[4j+3] the second's. Leaves out:
+// descriptors and swizzles (layout/smem_tile.cuh), which k slices a tile needs (sm90/).
 #pragma once
 
 #include <deep_gemm/ptx/types.cuh>
@@ -33,15 +33,16 @@ DG_DEVICE void wgmma_use(float (&d)[Count]) {
   for (int i = 0; i < Count; ++i) asm volatile("" : "+f"(d[i])::"memory");
 }
 
-// No instruction: this value is first used here, not earlier (the compiler would hoist its use between
-// wgmma instructions, where waiting for it holds them up).
+// No instruction: this value is first used here, not earlier (the compiler would hoist its use
+// between wgmma instructions, where waiting for it holds them up).
 DG_DEVICE void wgmma_hold(float& value) { asm volatile("" : "+f"(value)); }
 
 // Operand types: k of one instruction is 32 bytes: 32 E4M3, 16 BF16, 8 TF32.
 enum class MmaType { E4M3, BF16, TF32 };
 
 // wgmma.mma_async.m64nNk(32 bytes).  ss: A and B by descriptor;  rs: A in four registers.
-// accumulate false overwrites acc.  BF16 takes TransA / TransB = 1 for MN-major operands (ss), B only (rs).
+// accumulate false overwrites acc.  BF16 takes TransA / TransB = 1 for MN-major operands (ss), B
+// only (rs).
 template <MmaType Type, int N>
 struct Wgmma;
 
@@ -113,51 +114,54 @@ struct Wgmma;
 #define DG_WGMMA_REGS_256 DG_WGMMA_REGS_248, DG_WGMMA_QUAD(124)
 
 // N: columns; I0 ..: operand numbers after the N / 2 accumulators.
-#define DG_WGMMA_PLAIN(TYPE, SHAPE, N, I0, I1, I2, I3, I4, I5)                                     \
-  template <>                                                                                     \
-  struct Wgmma<MmaType::TYPE, N> {                                                                \
-    DG_DEVICE static void ss(float (&d)[N / 2], u64 a, u64 b, bool accumulate) {                  \
-      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #I2 ", 0;\n"                              \
-                   "wgmma.mma_async.sync.aligned.m64n" #N SHAPE " {" DG_WGMMA_TEXT_##N            \
-                   "}, %" #I0 ", %" #I1 ", p, 1, 1;\n}\n"                                         \
-                   : DG_WGMMA_REGS_##N                                                            \
-                   : "l"(a), "l"(b), "r"(static_cast<u32>(accumulate)));                          \
-    }                                                                                             \
-    DG_DEVICE static void rs(float (&d)[N / 2], const u32 (&a)[4], u64 b, bool accumulate) {      \
-      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #I5 ", 0;\n"                              \
-                   "wgmma.mma_async.sync.aligned.m64n" #N SHAPE " {" DG_WGMMA_TEXT_##N            \
-                   "}, {%" #I0 ", %" #I1 ", %" #I2 ", %" #I3 "}, %" #I4 ", p, 1, 1;\n}\n"         \
-                   : DG_WGMMA_REGS_##N                                                            \
-                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),                          \
-                     "r"(static_cast<u32>(accumulate)));                                          \
-    }                                                                                             \
+#define DG_WGMMA_PLAIN(TYPE, SHAPE, N, I0, I1, I2, I3, I4, I5)                               \
+  template <>                                                                                \
+  struct Wgmma<MmaType::TYPE, N> {                                                           \
+    DG_DEVICE static void ss(float (&d)[N / 2], u64 a, u64 b, bool accumulate) {             \
+      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #I2                                  \
+                   ", 0;\n"                                                                  \
+                   "wgmma.mma_async.sync.aligned.m64n" #N SHAPE " {" DG_WGMMA_TEXT_##N       \
+                   "}, %" #I0 ", %" #I1 ", p, 1, 1;\n}\n"                                    \
+                   : DG_WGMMA_REGS_##N                                                       \
+                   : "l"(a), "l"(b), "r"(static_cast<u32>(accumulate)));                     \
+    }                                                                                        \
+    DG_DEVICE static void rs(float (&d)[N / 2], const u32 (&a)[4], u64 b, bool accumulate) { \
+      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #I5                                  \
+                   ", 0;\n"                                                                  \
+                   "wgmma.mma_async.sync.aligned.m64n" #N SHAPE " {" DG_WGMMA_TEXT_##N       \
+                   "}, {%" #I0 ", %" #I1 ", %" #I2 ", %" #I3 "}, %" #I4 ", p, 1, 1;\n}\n"    \
+                   : DG_WGMMA_REGS_##N                                                       \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),                     \
+                     "r"(static_cast<u32>(accumulate)));                                     \
+    }                                                                                        \
   };
 #define DG_WGMMA_MAJORS(TYPE, SHAPE, N, I0, I1, I2, I3, I4, I5, I6)                                \
-  template <>                                                                                     \
-  struct Wgmma<MmaType::TYPE, N> {                                                                \
-    template <int TransA = 0, int TransB = 0>                                                     \
-    DG_DEVICE static void ss(float (&d)[N / 2], u64 a, u64 b, bool accumulate) {                  \
-      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #I2 ", 0;\n"                              \
-                   "wgmma.mma_async.sync.aligned.m64n" #N SHAPE " {" DG_WGMMA_TEXT_##N            \
-                   "}, %" #I0 ", %" #I1 ", p, 1, 1, %" #I3 ", %" #I4 ";\n}\n"                     \
-                   : DG_WGMMA_REGS_##N                                                            \
-                   : "l"(a), "l"(b), "r"(static_cast<u32>(accumulate)), "n"(TransA),              \
-                     "n"(TransB));                                                                \
-    }                                                                                             \
-    template <int TransB = 0>                                                                     \
-    DG_DEVICE static void rs(float (&d)[N / 2], const u32 (&a)[4], u64 b, bool accumulate) {      \
-      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #I5 ", 0;\n"                              \
-                   "wgmma.mma_async.sync.aligned.m64n" #N SHAPE " {" DG_WGMMA_TEXT_##N            \
-                   "}, {%" #I0 ", %" #I1 ", %" #I2 ", %" #I3 "}, %" #I4 ", p, 1, 1, %" #I6        \
-                   ";\n}\n"                                                                       \
-                   : DG_WGMMA_REGS_##N                                                            \
-                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),                          \
-                     "r"(static_cast<u32>(accumulate)), "n"(TransB));                             \
-    }                                                                                             \
+  template <>                                                                                      \
+  struct Wgmma<MmaType::TYPE, N> {                                                                 \
+    template <int TransA = 0, int TransB = 0>                                                      \
+    DG_DEVICE static void ss(float (&d)[N / 2], u64 a, u64 b, bool accumulate) {                   \
+      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #I2                                        \
+                   ", 0;\n"                                                                        \
+                   "wgmma.mma_async.sync.aligned.m64n" #N SHAPE " {" DG_WGMMA_TEXT_##N             \
+                   "}, %" #I0 ", %" #I1 ", p, 1, 1, %" #I3 ", %" #I4 ";\n}\n"                      \
+                   : DG_WGMMA_REGS_##N                                                             \
+                   : "l"(a), "l"(b), "r"(static_cast<u32>(accumulate)), "n"(TransA), "n"(TransB)); \
+    }                                                                                              \
+    template <int TransB = 0>                                                                      \
+    DG_DEVICE static void rs(float (&d)[N / 2], const u32 (&a)[4], u64 b, bool accumulate) {       \
+      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #I5                                        \
+                   ", 0;\n"                                                                        \
+                   "wgmma.mma_async.sync.aligned.m64n" #N SHAPE " {" DG_WGMMA_TEXT_##N             \
+                   "}, {%" #I0 ", %" #I1 ", %" #I2 ", %" #I3 "}, %" #I4 ", p, 1, 1, %" #I6         \
+                   ";\n}\n"                                                                        \
+                   : DG_WGMMA_REGS_##N                                                             \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),                           \
+                     "r"(static_cast<u32>(accumulate)), "n"(TransB));                              \
+    }                                                                                              \
   };
-#define DG_WGMMA_ALL(N, I0, I1, I2, I3, I4, I5, I6)                                                \
-  DG_WGMMA_PLAIN(E4M3, "k32.f32.e4m3.e4m3", N, I0, I1, I2, I3, I4, I5)                             \
-  DG_WGMMA_PLAIN(TF32, "k8.f32.tf32.tf32", N, I0, I1, I2, I3, I4, I5)                              \
+#define DG_WGMMA_ALL(N, I0, I1, I2, I3, I4, I5, I6)                    \
+  DG_WGMMA_PLAIN(E4M3, "k32.f32.e4m3.e4m3", N, I0, I1, I2, I3, I4, I5) \
+  DG_WGMMA_PLAIN(TF32, "k8.f32.tf32.tf32", N, I0, I1, I2, I3, I4, I5)  \
   DG_WGMMA_MAJORS(BF16, "k16.f32.bf16.bf16", N, I0, I1, I2, I3, I4, I5, I6)
 
 DG_WGMMA_ALL(8, 4, 5, 6, 7, 8, 9, 10)

@@ -1,9 +1,10 @@
 // Equal shares of all key tiles for the blocks of a logits launch.
 //   sched::LogitsWalk<4> walk(params, start);  sched::LogitsRun run;
-//   while (walk.next(params, run)) { queries of run.group; tiles run.first .. run.first + run.count - 1 }
-// Queries come in groups of kQueries; a group's tiles cover the union of its rows' ranges. The tiles of all
-// groups, in order, are cut into gridDim.x pieces of equal length, whatever the ranges are.
-// Leaves out: who walks (sm90/) and what happens outside a row's range.
+//   while (walk.next(params, run)) { queries of run.group; tiles run.first .. run.first + run.count
+//   - 1 }
+// Queries come in groups of kQueries; a group's tiles cover the union of its rows' ranges. The
+// tiles of all groups, in order, are cut into gridDim.x pieces of equal length, whatever the ranges
+// are. Leaves out: who walks (sm90/) and what happens outside a row's range.
 #pragma once
 
 #include <deep_gemm/abi/mqa_params.h>
@@ -22,7 +23,8 @@ struct LogitsRun {
   i32 group, first, count;
 };
 
-// Where a block starts, the tiles that its first group has left there, and how many it takes in all.
+// Where a block starts, the tiles that its first group has left there, and how many it takes in
+// all.
 struct LogitsStart {
   i32 group;
   KeyTiles tiles;
@@ -32,7 +34,8 @@ struct LogitsStart {
 // Tiles that a group of queries needs; none where every range is empty.
 template <int kQueries>
 DG_DEVICE KeyTiles key_tiles(const MqaParams& params, i32 group) {
-  constexpr int kStep = kQueries < 4 ? kQueries : 4;  // loads in flight: the loader has few registers
+  constexpr int kStep =
+      kQueries < 4 ? kQueries : 4;  // loads in flight: the loader has few registers
   i32 low = params.kv_len, high = 0;
 #pragma unroll 1
   for (int first = 0; first < kQueries; first += kStep) {
@@ -55,9 +58,11 @@ DG_DEVICE KeyTiles key_tiles(const MqaParams& params, i32 group) {
   return {low / kKeyTile, static_cast<i32>(ceil_div(high, kKeyTile))};
 }
 
-// All threads of the block call; the answer and the scratch lie in shared memory, valid after a barrier.
+// All threads of the block call; the answer and the scratch lie in shared memory, valid after a
+// barrier.
 template <int kQueries, int kThreads>
-DG_DEVICE void find_start(const MqaParams& params, i64 (&warp_sums)[kThreads / 32], LogitsStart& answer) {
+DG_DEVICE void find_start(const MqaParams& params, i64 (&warp_sums)[kThreads / 32],
+                          LogitsStart& answer) {
   const i32 groups = static_cast<i32>(ceil_div(params.seq, kQueries));
   const i32 per_thread = static_cast<i32>(ceil_div(groups, kThreads));
   const i32 begin = min(static_cast<i32>(threadIdx.x) * per_thread, groups);

@@ -1,9 +1,11 @@
-// Tiles of m-grouped problems, persistent. No tile straddles groups; the layout is read on the device.
+// Tiles of m-grouped problems, persistent. No tile straddles groups; the layout is read on the
+// device.
 //   sched::ContiguousIndex<kTile>   layout[row] names the group; padding halves are stored as zeros
-//   sched::ContiguousEnds<kTile>    layout[g] is the end of group g; rows beyond the last are not touched
-//   sched::Masked<kTile>            layout[g] counts the valid rows of group g; only these are written
-// Same members as sched::Dense. Blocks of a cluster share A alone: neighbours along m may differ in group.
-// Leaves out: dense problems (dense.cuh) and groups along k.
+//   sched::ContiguousEnds<kTile>    layout[g] is the end of group g; rows beyond the last are not
+//   touched sched::Masked<kTile>            layout[g] counts the valid rows of group g; only these
+//   are written
+// Same members as sched::Dense. Blocks of a cluster share A alone: neighbours along m may differ in
+// group. Leaves out: dense problems (dense.cuh) and groups along k.
 #pragma once
 
 #include <deep_gemm/ptx/memory.cuh>
@@ -37,7 +39,8 @@ struct ContiguousEnds : Dense<C> {
 
   DG_DEVICE i32 group(const Tile& tile) const {
     i32 g = 0;
-    while (g + 1 < this->params.num_groups && ptx::load_global(this->params.layout + g) <= tile.row) {
+    while (g + 1 < this->params.num_groups &&
+           ptx::load_global(this->params.layout + g) <= tile.row) {
       ++g;
     }
     return g;
@@ -77,8 +80,9 @@ struct Masked {
       rows = ptx::load_global(params.layout + at_group);
     }
     tile.group = at_group;
-    tile.row = at_group * params.m + tile.local_row;
-    tile.row_end = at_group * params.m + rows;
+    const i64 first = static_cast<i64>(at_group) * params.m;  // below 2^31: a coordinate of the map
+    tile.row = static_cast<i32>(first + tile.local_row);
+    tile.row_end = static_cast<i32>(first + rows);
     index += step;
     return true;
   }

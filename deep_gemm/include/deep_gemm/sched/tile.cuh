@@ -16,8 +16,8 @@ struct Tile {
   i32 local_row;  // first row inside the group's scales
 };
 
-// Walks a grid of m_tiles x n_tiles in bands of `band` rows, column by column inside a band, so that the
-// blocks at work together touch few rows and few columns.
+// Walks a grid of m_tiles x n_tiles in bands of `band` rows, column by column inside a band, so
+// that the blocks at work together touch few rows and few columns.
 struct BandWalk {
   u32 m_tiles, n_tiles, band;
 

@@ -1,9 +1,9 @@
 // FP8 GEMM with block scales, Hopper.            stem: fp8_gemm
 //   d[m,n] = sum over kb of  a_scale[m,kb] * b_scale[n/128,kb] * dot(a[m,kb], b[n,kb])
-// Grid: persistent, one block per SM, whole clusters.  Roles: 1 loader warpgroup, 1-3 math warpgroups.
-// The tensor cores sum one block of 128 along K from zero; the fp32 sum over blocks is kept beside it, blocks
-// in ascending order. K tails arrive as zeros; m and n tails are cut at the store.
-// Dependent launch: waits before the first global read, releases after the last store.
+// Grid: persistent, one block per SM, whole clusters.  Roles: 1 loader warpgroup, 1-3 math
+// warpgroups. The tensor cores sum one block of 128 along K from zero; the fp32 sum over blocks is
+// kept beside it, blocks in ascending order. K tails arrive as zeros; m and n tails are cut at the
+// store. Dependent launch: waits before the first global read, releases after the last store.
 #pragma once
 
 #include <deep_gemm/abi/gemm_params.h>
@@ -15,72 +15,19 @@
 #include <deep_gemm/ptx/tma.cuh>
 #include <deep_gemm/ptx/wgmma.cuh>
 #include <deep_gemm/sched/m_grouped.cuh>
+#include <deep_gemm/sm90/fp8_gemm_tile.cuh>
 
 namespace deep_gemm::sm90 {
 
-// ---- Contract: what a plan may ask for (same words as plan/gemm_legality) ----
-template <TileConfig C>
-struct Fp8Contract {
-  static_assert(C.block_k == 128, "K_BLOCK: scales cover 128 channels");
-  static_assert(C.stages >= 2, "RING_DEPTH: load and math must overlap");
-  static_assert(C.math_warpgroups >= 1 && C.math_warpgroups <= 3, "MATH_WARPGROUPS: 1 to 3");
-  static_assert(C.block_m % (64 * C.math_warpgroups) == 0, "M_ATOM: 64 rows a wgmma");
-  static_assert(C.block_n % (8 * C.n_parts) == 0 && C.block_n <= 256, "N_ATOM: columns of a wgmma");
-  static_assert(C.cluster == 1 || C.share != Share::None, "CLUSTER: blocks share an operand");
-  static_assert(C.share != Share::A || C.block_m % (8 * C.cluster) == 0, "SHARE: whole swizzle atoms");
-  static_assert(C.share != Share::B || C.block_n % (8 * C.cluster) == 0, "SHARE: whole swizzle atoms");
-  static_assert(C.products == 1 || (C.products == 2 && C.n_parts == 1 && C.block_m == 64 * C.math_warpgroups),
-                "PRODUCTS: 2 where a warpgroup has one part");
-  static_assert(C.products == 1 || C.stages >= 4, "RING_DEPTH: two products hold two slots");
-  static_assert(C.block_n % (64 * C.n_parts) == 0, "STORE_BOX: parts are stored in boxes of 64 columns");
-};
-
-// ---- Derived: numbers that follow from the tile ----
-template <TileConfig C>
-struct Fp8Derived : Fp8Contract<C> {
-  static constexpr int kMathThreads = 128 * C.math_warpgroups;
-  static constexpr int kThreads = kMathThreads + 128;
-  static constexpr int kLoaderRegs = C.math_warpgroups == 3 ? 32 : 40;
-  static constexpr int kMathRegs = C.math_warpgroups == 3 ? 160 : C.math_warpgroups == 2 ? 232 : 240;
-  static constexpr int kMParts = C.block_m / (64 * C.math_warpgroups);
-  static constexpr int kPartN = C.block_n / C.n_parts;
-  static constexpr int kParts = kMParts * C.n_parts;
-  // Scales of B: one for the most columns that a block of 128 never cuts, wherever the tile starts.
-  static constexpr int kScaleSpan = kPartN % 128 == 0 ? 128 : kPartN & -kPartN;
-  static constexpr int kPartScales = kPartN / kScaleSpan;
-  static constexpr int kBScales = C.block_n / kScaleSpan;
-  static constexpr int kABytes = C.block_m * C.block_k, kBBytes = C.block_n * C.block_k;
-  static constexpr int kABoxRows = C.block_m / (C.share == Share::A ? C.cluster : 1);
-  static constexpr int kBBoxRows = C.block_n / (C.share == Share::B ? C.cluster : 1);
-  static constexpr int kScaleWarps = 2;
-  static constexpr int kScaleRows = C.block_m / (32 * kScaleWarps);
-  static_assert(kPartN % 8 == 0 && kParts * kPartN / 2 + C.products * kPartN / 2 <= (C.math_warpgroups == 3 ? 128 : 200),
-                "REGISTERS: sums and one product must fit");
-};
-
-// ---- Shared memory: one struct, order is the layout ----
-template <TileConfig C>
-struct Fp8Smem {
-  using D = Fp8Derived<C>;
-  alignas(1024) u8 a[C.stages][D::kABytes];  // 128-byte swizzle
-  alignas(1024) u8 b[C.stages][D::kBBytes];  // 128-byte swizzle
-  alignas(1024) u8 stage[4 * C.math_warpgroups][C.store_slots * epi::kStageBytes];  // the same
-  alignas(128) float a_scale[C.stages][C.block_m];
-  alignas(16) float b_scale[C.stages][(D::kBScales + 3) / 4 * 4];
-  // full: the copying warp, which announces the bytes, and each scale warp; empty: every math warp
-  pipe::Ring<C.stages, C.cluster> ring;
-};
-
-// ---- Barriers: every named barrier of this kernel ----
-// None: the ring's mbarriers, and warps that store alone.
-
+// ---- Contract, Derived, Shared memory, Barriers: fp8_gemm_tile.cuh ----
 // ---- Roles: each reads top to bottom as one program ----
 // One thread copies A and B; a block of a cluster brings its part of the shared operand to all.
 template <TileConfig C>
 struct Fp8Copy {
   using D = Fp8Derived<C>;
 
-  DG_DEVICE static void load(void* slot, const TensorMap& map, u64* bar, i32 k, i32 row, bool shared) {
+  DG_DEVICE static void load(void* slot, const TensorMap& map, u64* bar, i32 k, i32 row,
+                             bool shared) {
     if (shared) {
       ptx::tma_load_2d_multicast(slot, &map, bar, k, row, static_cast<u16>((1 << C.cluster) - 1));
     } else {
@@ -98,22 +45,21 @@ struct Fp8Copy {
     sched::Tile tile;
     while (schedule.next(tile)) {
       const i32 a_row = tile.row + a_part;
-      const i32 b_row = schedule.group(tile) * params.n + tile.col + b_part;
+      const i64 b_row = static_cast<i64>(schedule.group(tile)) * params.n + tile.col + b_part;
       for (i32 kb = 0; kb < k_blocks; ++kb, at.advance()) {
         smem.ring.wait_empty(at);
         smem.ring.expect(at, D::kABytes + D::kBBytes);
         u64* bar = smem.ring.full_bar(at);
         load(smem.a[at.slot] + a_part * C.block_k, params.a, bar, kb * C.block_k, a_row, kShareA);
-        load(smem.b[at.slot] + b_part * C.block_k, params.b, bar, kb * C.block_k, b_row, kShareB);
+        load(smem.b[at.slot] + b_part * C.block_k, params.b, bar, kb * C.block_k,
+             static_cast<i32>(b_row), kShareB);
       }
     }
   }
 };
 
-// Two warps bring the scales of a slot: rows of A as they lie in memory, and B's spread over columns.
-// They read windows of four slots, one window ahead: latency passes while they wait, and a row of scales
-// costs one access of 16 bytes where it is contiguous. (Every access to another line takes the memory that
-// wgmma reads its operands from for a cycle.)
+// Two warps bring the scales of a slot: rows of A as they lie in memory, B's spread over columns.
+// They read windows of four slots, one window ahead, a contiguous row in one access of 16 bytes.
 template <TileConfig C>
 struct Fp8Scales {
   using D = Fp8Derived<C>;
@@ -136,7 +82,8 @@ struct Fp8Scales {
     if (!schedule.next(tile)) return false;
 #pragma unroll
     for (int i = 0; i < D::kScaleRows; ++i) {
-      const i32 row = min(tile.local_row + static_cast<i32>(lane) + 32 * D::kScaleWarps * i, params.m - 1);
+      const i32 row =
+          min(tile.local_row + static_cast<i32>(lane) + 32 * D::kScaleWarps * i, params.m - 1);
       a[i] = params.a_scale + tile.group * params.a_scale_group + row * params.a_scale_row;
     }
     const i32 span = min(static_cast<i32>(lane), D::kBScales - 1) * D::kScaleSpan;
@@ -230,7 +177,8 @@ struct Fp8Math {
     ptx::wgmma_fence();
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      Mma::ss(product, a + layout::descriptor_bytes(32 * i), b + layout::descriptor_bytes(32 * i), i > 0);
+      Mma::ss(product, a + layout::descriptor_bytes(32 * i), b + layout::descriptor_bytes(32 * i),
+              i > 0);
     }
     ptx::wgmma_commit();
   }
@@ -251,7 +199,8 @@ struct Fp8Math {
     ptx::wgmma_hold(s.row[1]);
     float s0[D::kPartScales], s1[D::kPartScales];
 #pragma unroll
-    for (int i = 0; i < D::kPartScales; ++i) s0[i] = s.row[0] * s.col[i], s1[i] = s.row[1] * s.col[i];
+    for (int i = 0; i < D::kPartScales; ++i)
+      s0[i] = s.row[0] * s.col[i], s1[i] = s.row[1] * s.col[i];
 #pragma unroll
     for (int j = 0; j < D::kPartN / 8; ++j) {
       const int i = j * 8 / D::kScaleSpan;
@@ -279,40 +228,41 @@ struct Fp8Math {
     return bits;
   }
 
-  DG_DEVICE static void store(const GemmParams& params, Smem& smem, const sched::Tile& tile, u32 padding,
-                              u32 first_row, Product (&sum)[D::kParts]) {
+  DG_DEVICE static void store(const GemmParams& params, Smem& smem, const sched::Tile& tile,
+                              u32 padding, u32 first_row, Product (&sum)[D::kParts]) {
     constexpr int kPieces = (D::kPartN + 63) / 64;
 #pragma unroll
     for (int part = 0; part < D::kParts; ++part) {
       const i32 row = first_row + part / C.n_parts * 64 + warp() % 4 * 16;
       if (padding >> (part / C.n_parts) & 1) clear(sum[part]);
       if (tile.row + row < tile.row_end) {
-        epi::store_rows_bf16<D::kPartN, C.store_slots>(sum[part], smem.stage[warp()], part * kPieces, params.d,
-                                                       tile.col + part % C.n_parts * D::kPartN,
-                                                       tile.local_row + row, tile.group);
+        epi::store_rows_bf16<D::kPartN, C.store_slots>(
+            sum[part], smem.stage[warp()], part * kPieces, params.d,
+            tile.col + part % C.n_parts * D::kPartN, tile.local_row + row, tile.group);
       }
     }
   }
 
   // What the K loop of a tile works with, fixed for the kernel's life.
   struct Place {
-    u64 a, b;        // descriptors of this warpgroup's part of slot 0
-    u32 scale_row;   // this thread's first row in a slot's scales
-    u32 report;      // where this lane reports empty slots
+    u64 a, b;       // descriptors of this warpgroup's part of slot 0
+    u32 scale_row;  // this thread's first row in a slot's scales
+    u32 report;     // where this lane reports empty slots
     i32 k_blocks;
   };
 
   // The K loop with one product: each part waits for its own.
   template <class Once>
-  DG_DEVICE static void loop_one(Smem& smem, const Place& place, Cursor& at, Product (&sum)[D::kParts],
-                                 Once once) {
+  DG_DEVICE static void loop_one(Smem& smem, const Place& place, Cursor& at,
+                                 Product (&sum)[D::kParts], Once once) {
     for (i32 kb = 0; kb < place.k_blocks; ++kb) {
       smem.ring.wait_full(at);
 #pragma unroll
       for (int part = 0; part < D::kParts; ++part) {
         Product product;
         issue(product, place.a + layout::descriptor_bytes(part / C.n_parts * 64 * C.block_k),
-              place.b + layout::descriptor_bytes(part % C.n_parts * D::kPartN * C.block_k), at.slot);
+              place.b + layout::descriptor_bytes(part % C.n_parts * D::kPartN * C.block_k),
+              at.slot);
         if (part == 0 && kb == 0) once();
         const Scales scales = read_scales(smem, at.slot, place.scale_row, part);
         ptx::wgmma_wait<0>();
@@ -326,13 +276,15 @@ struct Fp8Math {
 
   // One block along K with two products: starts the next one, then scales this one into the sum.
   template <bool Last>
-  DG_DEVICE static void step(Smem& smem, const Place& place, Cursor here, Cursor next, Scales& scales,
+  DG_DEVICE static void step(Smem& smem, const Place& place, Cursor& at, Scales& scales,
                              Product& sum, Product& now, Product& then) {
+    const Cursor here = at;
     const Scales mine = scales;
+    at.advance();
     if constexpr (!Last) {
-      smem.ring.wait_full(next);
-      issue(then, place.a, place.b, next.slot);
-      scales = read_scales(smem, next.slot, place.scale_row, 0);
+      smem.ring.wait_full(at);
+      issue(then, place.a, place.b, at.slot);
+      scales = read_scales(smem, at.slot, place.scale_row, 0);
       ptx::wgmma_wait<1>();
     } else {
       ptx::wgmma_wait<0>();
@@ -342,17 +294,10 @@ struct Fp8Math {
     promote(sum, now, mine);
   }
 
-  template <bool Last>
-  DG_DEVICE static void advance(Smem& smem, const Place& place, Cursor& at, Scales& scales, Product& sum,
-                                Product& now, Product& then) {
-    const Cursor here = at;
-    at.advance();
-    step<Last>(smem, place, here, at, scales, sum, now, then);
-  }
-
   // The first block of a tile, and what is done under its cover.
   template <class Once>
-  DG_DEVICE static Scales start(Smem& smem, const Place& place, Cursor at, Product& product, Once once) {
+  DG_DEVICE static Scales start(Smem& smem, const Place& place, Cursor at, Product& product,
+                                Once once) {
     smem.ring.wait_full(at);
     issue(product, place.a, place.b, at.slot);
     const Scales scales = read_scales(smem, at.slot, place.scale_row, 0);
@@ -360,32 +305,33 @@ struct Fp8Math {
     return scales;
   }
 
-  // The K loop with two products, in pairs, so that each has its registers. A slot is held until the next
-  // one has been issued: the ring is two slots shorter than it looks.
+  // The K loop with two products, in pairs, so that each has its registers. A slot is held until
+  // the next one has been issued: the ring is two slots shorter than it looks.
   template <class Once>
-  DG_DEVICE static void loop_two(Smem& smem, const Place& place, Cursor& at, Product (&sum)[D::kParts],
-                                   Once once) {
+  DG_DEVICE static void loop_two(Smem& smem, const Place& place, Cursor& at,
+                                 Product (&sum)[D::kParts], Once once) {
     Product even, odd;
     Scales scales = start(smem, place, at, even, once);
 #pragma unroll 1
     for (i32 pairs = (place.k_blocks - 1) / 2; pairs > 0; --pairs) {
-      advance<false>(smem, place, at, scales, sum[0], even, odd);
-      advance<false>(smem, place, at, scales, sum[0], odd, even);
+      step<false>(smem, place, at, scales, sum[0], even, odd);
+      step<false>(smem, place, at, scales, sum[0], odd, even);
     }
     if (place.k_blocks % 2 == 0) {
-      advance<false>(smem, place, at, scales, sum[0], even, odd);
-      advance<true>(smem, place, at, scales, sum[0], odd, even);
+      step<false>(smem, place, at, scales, sum[0], even, odd);
+      step<true>(smem, place, at, scales, sum[0], odd, even);
     } else {
-      advance<true>(smem, place, at, scales, sum[0], even, odd);
+      step<true>(smem, place, at, scales, sum[0], even, odd);
     }
   }
 
   DG_DEVICE static void run(const GemmParams& params, Smem& smem, u32 rank, u32 warpgroup) {
     const u32 first_row = warpgroup * (C.block_m / C.math_warpgroups);
-    const Place place{layout::swizzle128_descriptor(ptx::shared_address(smem.a[0] + first_row * C.block_k)),
-                      layout::swizzle128_descriptor(ptx::shared_address(smem.b[0])),
-                      first_row + warp() % 4 * 16 + lane() / 4, smem.ring.report_to(lane()),
-                      static_cast<i32>(sched::ceil_div(params.k, C.block_k))};
+    const Place place{
+        layout::swizzle128_descriptor(ptx::shared_address(smem.a[0] + first_row * C.block_k)),
+        layout::swizzle128_descriptor(ptx::shared_address(smem.b[0])),
+        first_row + warp() % 4 * 16 + lane() / 4, smem.ring.report_to(lane()),
+        static_cast<i32>(sched::ceil_div(params.k, C.block_k))};
     sched::Schedule<C> schedule(params, rank);
     Cursor at;
     sched::Tile tile, next;
@@ -444,7 +390,8 @@ DG_DEVICE void fp8_gemm(const GemmParams& params, u8* shared) {
     Fp8Math<C>::run(params, smem, rank, warpgroup);
   }
   ptx::griddep_launch();
-  if constexpr (C.cluster > 1) {  // a neighbour may still copy into this block or arrive on its barriers
+  if constexpr (C.cluster >
+                1) {  // a neighbour may still copy into this block or arrive on its barriers
     ptx::cluster_arrive_relaxed();
     ptx::cluster_wait();
   }

@@ -1,10 +1,12 @@
 // Indexer logits over contiguous keys, Hopper.            stem: fp8_mqa_logits
-//   logits[i,j] = kv_scale[j] * sum over h of  weights[i,h] * max(0, dot(q[i,h], kv[j]))   for starts[i] <= j < ends[i]
-// Grid: persistent, one block per SM, equal shares of the key tiles.  Roles: 1 copying warp, 1 warp for weights
-// and bounds, 2 filling warps (-inf beside the tiles), 2-3 math warpgroups.
-// A math warpgroup multiplies 64 keys by 128 (query, head) pairs, then weighs and sums while others multiply; a
-// thread holds a quarter of the heads of two keys, so ReLU, weights and most of the sum stay in registers.
-// Dependent launch: waits before the first global read, releases after the last store.
+//   logits[i,j] = kv_scale[j] * sum over h of  weights[i,h] * max(0, dot(q[i,h], kv[j]))   for
+//   starts[i] <= j < ends[i]
+// Grid: persistent, one block per SM, equal shares of the key tiles.  Roles: 1 copying warp, 1 warp
+// for weights and bounds, 2 filling warps (-inf beside the tiles), 2-3 math warpgroups. A math
+// warpgroup multiplies 64 keys by 128 (query, head) pairs, then weighs and sums while others
+// multiply; a thread holds a quarter of the heads of two keys, so ReLU, weights and most of the sum
+// stay in registers. Dependent launch: waits before the first global read, releases after the last
+// store.
 #pragma once
 
 #include <deep_gemm/abi/mqa_params.h>
@@ -22,10 +24,13 @@ namespace deep_gemm::sm90 {
 // ---- Contract: what a plan may ask for ----
 template <MqaConfig C>
 struct MqaContract {
-  static_assert(C.heads == 8 || C.heads == 16 || C.heads == 32 || C.heads == 64, "HEADS: 8, 16, 32 or 64");
-  static_assert(C.head_dim == 32 || C.head_dim == 64 || C.head_dim == 128, "HEAD_DIM: 32, 64 or 128");
+  static_assert(C.heads == 8 || C.heads == 16 || C.heads == 32 || C.heads == 64,
+                "HEADS: 8, 16, 32 or 64");
+  static_assert(C.head_dim == 32 || C.head_dim == 64 || C.head_dim == 128,
+                "HEAD_DIM: 32, 64 or 128");
   static_assert(C.math_warpgroups == 2 || C.math_warpgroups == 3, "MATH_WARPGROUPS: 2 or 3");
-  static_assert(C.kv_stages > C.math_warpgroups, "RING_DEPTH: a slot in use for each warpgroup, and a load");
+  static_assert(C.kv_stages > C.math_warpgroups,
+                "RING_DEPTH: a slot in use for each warpgroup, and a load");
 };
 
 // ---- Derived: numbers that follow from the configuration ----
@@ -34,14 +39,15 @@ struct MqaDerived : MqaContract<C> {
   static constexpr int kMathWarps = 4 * C.math_warpgroups, kThreads = 32 * kMathWarps + 128;
   static constexpr int kLoaderRegs = C.math_warpgroups == 3 ? 32 : 40;
   static constexpr int kMathRegs = C.math_warpgroups == 3 ? 160 : 232;
-  static constexpr int kColumns = 128;                       // (query, head) pairs of a product
+  static constexpr int kColumns = 128;  // (query, head) pairs of a product
   static constexpr int kQueries = kColumns / C.heads;
   static constexpr int kKeys = sched::kKeyTile;
   static constexpr int kQBytes = kColumns * C.head_dim, kKvBytes = kKeys * C.head_dim;
   static constexpr int kScaleBytes = kKeys * 4;
   static constexpr int kFillWarps = 2;
   // After the four threads of a row have traded sums, a thread has kOutQueries x kOutRows of them.
-  static constexpr int kOutQueries = kQueries >= 4 ? kQueries / 4 : 1, kOutRows = kQueries >= 4 ? 2 : 1;
+  static constexpr int kOutQueries = kQueries >= 4 ? kQueries / 4 : 1,
+                       kOutRows = kQueries >= 4 ? 2 : 1;
 };
 
 // ---- Shared memory: one struct, order is the layout ----
@@ -52,16 +58,20 @@ struct MqaSmem {
   alignas(1024) u8 q[2][D::kQBytes];
   alignas(128) float kv_scale[C.kv_stages][D::kKeys];
   alignas(16) float weights[2][D::kColumns];
-  i32 starts[2][D::kQueries], ends[2][D::kQueries];  // clipped to [0, kv_len]; 0, 0 past the last query
-  sched::LogitsRun runs[2];                          // count 0: no more
+  i32 starts[2][D::kQueries],
+      ends[2][D::kQueries];  // clipped to [0, kv_len]; 0, 0 past the last query
+  sched::LogitsRun runs[2];  // count 0: no more
   sched::LogitsStart start;
   i64 warp_sums[D::kThreads / 32];
-  pipe::Ring<C.kv_stages> kv_ring;  // full: the copying thread; empty: the warps of the warpgroup that takes it
-  pipe::Ring<2> q_ring;             // full: the copying thread and the weights warp; empty: every math warp
+  pipe::Ring<C.kv_stages>
+      kv_ring;  // full: the copying thread; empty: the warps of the warpgroup that takes it
+  pipe::Ring<2> q_ring;  // full: the copying thread and the weights warp; empty: every math warp
 };
 
 // ---- Barriers: every named barrier of this kernel ----
-enum class MqaBar : u32 { Turn = 1 /* and 2, 3: one a math warpgroup, its threads and the one before */ };
+enum class MqaBar : u32 {
+  Turn = 1 /* and 2, 3: one a math warpgroup, its threads and the one before */
+};
 
 // ---- Roles: each reads top to bottom as one program ----
 // One thread copies queries, keys and key scales.
@@ -77,14 +87,16 @@ struct MqaCopy {
     while (walk.next(params, run)) {
       smem.q_ring.wait_empty(q_at);
       smem.q_ring.expect(q_at, D::kQBytes);
-      ptx::tma_load_2d(smem.q[q_at.slot], &params.q, smem.q_ring.full_bar(q_at), 0, run.group * D::kColumns);
+      ptx::tma_load_2d(smem.q[q_at.slot], &params.q, smem.q_ring.full_bar(q_at), 0,
+                       run.group * D::kColumns);
       q_at.advance();
       for (i32 i = 0; i < run.count; ++i, at.advance()) {
         smem.kv_ring.wait_empty(at);
         smem.kv_ring.expect(at, D::kKvBytes + D::kScaleBytes);
         const i32 key = (run.first + i) * D::kKeys;
         ptx::tma_load_2d(smem.kv[at.slot], &params.kv, smem.kv_ring.full_bar(at), 0, key);
-        ptx::tma_load_2d(smem.kv_scale[at.slot], &params.kv_scale, smem.kv_ring.full_bar(at), key, 0);
+        ptx::tma_load_2d(smem.kv_scale[at.slot], &params.kv_scale, smem.kv_ring.full_bar(at), key,
+                         0);
       }
     }
     smem.q_ring.wait_empty(q_at);
@@ -109,7 +121,8 @@ struct MqaWeights {
 #pragma unroll
       for (u32 i = 0; i < 4; ++i) {
         const i32 column = i * 32 + lane, row = min(row0 + column / C.heads, params.seq - 1);
-        weight[i] = ptx::load_global(params.weights + row * params.weights_row_stride + column % C.heads);
+        weight[i] =
+            ptx::load_global(params.weights + row * params.weights_row_stride + column % C.heads);
       }
       i32 start = 0, end = 0;
       if (lane < D::kQueries && row0 + static_cast<i32>(lane) < params.seq) {
@@ -130,7 +143,8 @@ struct MqaWeights {
   }
 };
 
-// Rows dealt out over all filling warps: -inf left and right of the tiles that the math warps write.
+// Rows dealt out over all filling warps: -inf left and right of the tiles that the math warps
+// write.
 template <MqaConfig C>
 struct MqaFill {
   using D = MqaDerived<C>;
@@ -151,10 +165,12 @@ struct MqaFill {
 
   DG_DEVICE static void run(const MqaParams& params, u32 warp, u32 lane) {
     if (!params.clean) return;
-    for (i32 row = blockIdx.x * D::kFillWarps + warp; row < params.seq; row += gridDim.x * D::kFillWarps) {
+    for (i32 row = blockIdx.x * D::kFillWarps + warp; row < params.seq;
+         row += gridDim.x * D::kFillWarps) {
       const sched::KeyTiles tiles = sched::key_tiles<D::kQueries>(params, row / D::kQueries);
       fill(params, row, 0, tiles.first * D::kKeys, lane);
-      if (tiles.last * D::kKeys < params.kv_len) fill(params, row, tiles.last * D::kKeys, params.kv_len, lane);
+      if (tiles.last * D::kKeys < params.kv_len)
+        fill(params, row, tiles.last * D::kKeys, params.kv_len, lane);
     }
   }
 };
@@ -171,7 +187,8 @@ struct MqaMath {
   // What a thread keeps for one run.
   struct Queries {
     float weight[2 * kPairs];
-    i32 start[D::kOutQueries], end[D::kOutQueries], limit[D::kOutQueries];  // limit: columns that may be cleaned
+    i32 start[D::kOutQueries], end[D::kOutQueries],
+        limit[D::kOutQueries];  // limit: columns that may be cleaned
     Element* logits[D::kOutQueries];
   };
 
@@ -195,8 +212,8 @@ struct MqaMath {
     }
   }
 
-  // Warpgroups multiply in the order of the tiles, one at a time: else all multiply together, then all sum
-  // together, and the tensor cores wait. The next may start when one instruction is left.
+  // Warpgroups multiply in the order of the tiles, one at a time: else all multiply together, then
+  // all sum together, and the tensor cores wait. The next may start when one instruction is left.
   DG_DEVICE static void take_turn(u32 warpgroup) {
     ptx::named_sync(static_cast<u32>(MqaBar::Turn) + warpgroup, 256);
   }
@@ -211,7 +228,8 @@ struct MqaMath {
 #pragma unroll
     for (int i = 0; i < C.head_dim / 32; ++i) {
       if (i == C.head_dim / 32 - 1) ptx::wgmma_commit();
-      Mma::ss(product, kv + layout::descriptor_bytes(32 * i), q + layout::descriptor_bytes(32 * i), i > 0);
+      Mma::ss(product, kv + layout::descriptor_bytes(32 * i), q + layout::descriptor_bytes(32 * i),
+              i > 0);
     }
     ptx::wgmma_commit();
     ptx::wgmma_use(product);
@@ -223,7 +241,8 @@ struct MqaMath {
     return (second ? one : zero) + __shfl_xor_sync(0xffffffff, second ? zero : one, bit);
   }
 
-  DG_DEVICE static void weigh(const Product& product, const Queries& queries, float (&sum)[D::kQueries][2]) {
+  DG_DEVICE static void weigh(const Product& product, const Queries& queries,
+                              float (&sum)[D::kQueries][2]) {
 #pragma unroll
     for (int i = 0; i < D::kQueries; ++i) sum[i][0] = sum[i][1] = 0.0f;
 #pragma unroll
@@ -277,8 +296,10 @@ struct MqaMath {
 
   DG_DEVICE static void run(const MqaParams& params, MqaSmem<C>& smem, u32 warpgroup) {
     const u32 lane = threadIdx.x % 32;
-    const u32 row = threadIdx.x % 128 / 32 * 16 + lane / 4 + (D::kQueries >= 4 ? 0 : (lane & 2) * 4);
-    const u64 kv_desc = layout::swizzled_rows_descriptor<C.head_dim>(ptx::shared_address(smem.kv[0]));
+    const u32 row =
+        threadIdx.x % 128 / 32 * 16 + lane / 4 + (D::kQueries >= 4 ? 0 : (lane & 2) * 4);
+    const u64 kv_desc =
+        layout::swizzled_rows_descriptor<C.head_dim>(ptx::shared_address(smem.kv[0]));
     const u64 q_desc = layout::swizzled_rows_descriptor<C.head_dim>(ptx::shared_address(smem.q[0]));
     const u32 kv_report = smem.kv_ring.report_to(lane), q_report = smem.q_ring.report_to(lane);
     pipe::Cursor<C.kv_stages> at;

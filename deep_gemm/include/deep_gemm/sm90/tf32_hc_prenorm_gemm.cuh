@@ -1,11 +1,12 @@
 // Hyper-connection product and square sums, Hopper.            stem: tf32_hc_prenorm_gemm
-//   d[s,m,n] = sum over k in split s of a[m,k] * tf32(b[n,k]);   sqr_sum[s,m] = sum over k of a[m,k]^2
-// Grid: whole clusters; a cluster keeps one split and walks row tiles.  Roles: 1 copying warp, 3 or 7
-// converting warps, 1-2 math warpgroups.
-// A is bf16 and TF32(b) is exactly a sum of two bf16 values: the tensor cores multiply A by both terms side by
-// side along N, from one copy of A that the math threads also read for the squares. A row of A that holds an
-// infinity gives NaN where a low term is zero.
-// Dependent launch: waits before the first global read, releases after the last store.
+//   d[s,m,n] = sum over k in split s of a[m,k] * tf32(b[n,k]);   sqr_sum[s,m] = sum over k of
+//   a[m,k]^2
+// Grid: whole clusters; a cluster keeps one split and walks row tiles.  Roles: 1 copying warp, 3 or
+// 7 converting warps, 1-2 math warpgroups. A is bf16 and TF32(b) is exactly a sum of two bf16
+// values: the tensor cores multiply A by both terms side by side along N, from one copy of A that
+// the math threads also read for the squares. A row of A that holds an infinity gives NaN where a
+// low term is zero. Dependent launch: waits before the first global read, releases after the last
+// store.
 #pragma once
 
 #include <deep_gemm/abi/hc_params.h>
@@ -22,10 +23,13 @@ namespace deep_gemm::sm90 {
 // ---- Contract: what a plan may ask for ----
 template <HcConfig C>
 struct HcContract {
-  static_assert(C.n >= 8 && C.n <= 32 && C.n % 8 == 0, "N_ATOM: whole groups of 8 columns, at most 32");
+  static_assert(C.n >= 8 && C.n <= 32 && C.n % 8 == 0,
+                "N_ATOM: whole groups of 8 columns, at most 32");
   static_assert(C.math_warpgroups == 1 || C.math_warpgroups == 2, "MATH_WARPGROUPS: 1 or 2");
-  static_assert(C.a_stages >= 2 && C.b_slots >= 2 && C.raw_depth >= 1, "RING_DEPTH: load and math must overlap");
-  static_assert(C.converters == 3 || C.converters == 7, "CONVERTERS: whole warpgroups with the copying warp");
+  static_assert(C.a_stages >= 2 && C.b_slots >= 2 && C.raw_depth >= 1,
+                "RING_DEPTH: load and math must overlap");
+  static_assert(C.converters == 3 || C.converters == 7,
+                "CONVERTERS: whole warpgroups with the copying warp");
   static_assert(C.cluster >= 1 && C.cluster <= 16, "CLUSTER: at most 16 blocks");
 };
 
@@ -36,9 +40,9 @@ struct HcDerived : HcContract<C> {
   static constexpr int kThreads = kMathThreads + 32 * (C.converters + 1);
   static constexpr int kRows = 64 * C.math_warpgroups;
   static constexpr int kBlockK = 64;
-  static constexpr int kABytes = kRows * 128;        // bf16
+  static constexpr int kABytes = kRows * 128;          // bf16
   static constexpr int kRawBytes = C.n * kBlockK * 4;  // fp32
-  static constexpr int kBBytes = 2 * C.n * 128;      // two bf16 terms
+  static constexpr int kBBytes = 2 * C.n * 128;        // two bf16 terms
   static constexpr int kOutRows = C.cluster == 1 ? 1 : kRows;
 };
 
@@ -52,10 +56,10 @@ struct HcSmem {
   // A block's sums, for its cluster; tiles alternate.
   alignas(16) float out[2][D::kOutRows][C.n];
   alignas(16) float out_squares[2][D::kOutRows];
-  pipe::Ring<C.a_stages> a_ring;                // full: the copying thread; empty: every math warp
-  pipe::Ring<C.b_slots> b_ring;                 // full: the converting warp; empty: every math warp
-  u64 raw_full[C.converters][C.raw_depth];    // the converting warp itself
-  u64 sums_ready;                               // every math warp of the cluster, once a tile
+  pipe::Ring<C.a_stages> a_ring;            // full: the copying thread; empty: every math warp
+  pipe::Ring<C.b_slots> b_ring;             // full: the converting warp; empty: every math warp
+  u64 raw_full[C.converters][C.raw_depth];  // the converting warp itself
+  u64 sums_ready;                           // every math warp of the cluster, once a tile
 };
 
 // ---- Barriers: none by name ----
@@ -88,39 +92,63 @@ DG_DEVICE HcShare hc_share(const HcParams& params, u32 rank) {
 }
 
 // ---- Roles: each reads top to bottom as one program ----
-// One thread streams A.
+// One thread streams A; it fills the ring before the block meets, since nothing else is needed for
+// that.
 template <HcConfig C>
 struct HcCopy {
   using D = HcDerived<C>;
+  i32 tile, kb;
+  pipe::Cursor<C.a_stages> at;
 
-  DG_DEVICE static void run(const HcParams& params, HcSmem<C>& smem, const HcShare& share) {
-    pipe::Cursor<C.a_stages> at;
-    for (i32 tile = share.lane; tile < params.tiles; tile += params.lanes) {
-      for (i32 kb = 0; kb < share.count; ++kb, at.advance()) {
-        smem.a_ring.wait_empty(at);
-        smem.a_ring.expect(at, D::kABytes);
-        ptx::tma_load_2d(smem.a[at.slot], &params.a, smem.a_ring.full_bar(at), (share.first + kb) * D::kBlockK,
-                         tile * D::kRows, ptx::CachePolicy::EvictFirst);
-      }
+  DG_DEVICE bool more(const HcParams& params, const HcShare& share) const {
+    return tile < params.tiles && share.count > 0;
+  }
+
+  DG_DEVICE void copy(const HcParams& params, HcSmem<C>& smem, const HcShare& share) {
+    smem.a_ring.expect(at, D::kABytes);
+    ptx::tma_load_2d(smem.a[at.slot], &params.a, smem.a_ring.full_bar(at),
+                     (share.first + kb) * D::kBlockK, tile * D::kRows,
+                     ptx::CachePolicy::EvictFirst);
+    at.advance();
+    if (++kb == share.count) {
+      kb = 0;
+      tile += params.lanes;
+    }
+  }
+
+  DG_DEVICE void begin(const HcParams& params, HcSmem<C>& smem, const HcShare& share) {
+    tile = share.lane;
+    kb = 0;
+    smem.a_ring.init(1, D::kMathWarps);
+    for (int i = 0; i < C.a_stages && more(params, share); ++i) copy(params, smem, share);
+  }
+
+  DG_DEVICE void run(const HcParams& params, HcSmem<C>& smem, const HcShare& share) {
+    while (more(params, share)) {
+      smem.a_ring.wait_empty(at);
+      copy(params, smem, share);
     }
   }
 };
 
-// Each warp takes every third (seventh) block of B: copies it, splits it into two bf16 terms, publishes it.
+// Each warp takes every third (seventh) block of B: copies it, splits it into two bf16 terms,
+// publishes it.
 template <HcConfig C>
 struct HcConvert {
   using D = HcDerived<C>;
 
-  DG_DEVICE static void copy(const HcParams& params, HcSmem<C>& smem, const HcShare& share, u32 warp, u32 slot,
-                             i32 block) {
+  DG_DEVICE static void copy(const HcParams& params, HcSmem<C>& smem, const HcShare& share,
+                             u32 warp, u32 slot, i32 block) {
     u64* bar = &smem.raw_full[warp][slot];
     ptx::mbarrier_arrive_expect_tx(bar, D::kRawBytes);
-    ptx::tma_load_2d(smem.raw[warp][slot], &params.b, bar, (share.first + block % share.count) * D::kBlockK, 0);
+    ptx::tma_load_2d(smem.raw[warp][slot], &params.b, bar,
+                     (share.first + block % share.count) * D::kBlockK, 0);
   }
 
   // Row r of a raw block, values 4 * quad ..., as two bf16 terms.
   template <class Split>
-  DG_DEVICE static void store_terms(u32 b, u32 row, u32 quad, const ptx::Words4& x, const Split& split) {
+  DG_DEVICE static void store_terms(u32 b, u32 row, u32 quad, const ptx::Words4& x,
+                                    const Split& split) {
     const numeric::Bf16Pair p0 = split(x.x), p1 = split(x.y), p2 = split(x.z), p3 = split(x.w);
     const u32 target = b + layout::swizzle128(row, quad / 2) + quad % 2 * 8;
     ptx::store_shared(target, numeric::pack_high_halves(p0.high, p1.high),
@@ -129,8 +157,8 @@ struct HcConvert {
                       numeric::pack_high_halves(p2.low, p3.low));
   }
 
-  // A half warp has one row of 64 values; a lane 4 of them. Values that are not finite are rare and cost a
-  // second pass.
+  // A half warp has one row of 64 values; a lane 4 of them. Values that are not finite are rare and
+  // cost a second pass.
   DG_DEVICE static void convert(u32 raw, u32 b, u32 lane) {
     const u32 half = lane / 16, quad = lane % 16, source = raw + half * 256 + quad * 16;
     ptx::Words4 x[C.n / 2];
@@ -141,7 +169,8 @@ struct HcConvert {
     for (u32 i = 0; i < C.n / 2; ++i) {
       all_finite &= numeric::finite(x[i].x) & numeric::finite(x[i].y) & numeric::finite(x[i].z) &
                     numeric::finite(x[i].w);
-      store_terms(b, 2 * i + half, quad, x[i], [](u32 bits) { return numeric::split_finite_tf32(bits); });
+      store_terms(b, 2 * i + half, quad, x[i],
+                  [](u32 bits) { return numeric::split_finite_tf32(bits); });
     }
     if (all_finite) return;
 #pragma unroll 1
@@ -151,15 +180,26 @@ struct HcConvert {
     }
   }
 
-  DG_DEVICE static void run(const HcParams& params, HcSmem<C>& smem, const HcShare& share, u32 warp, u32 lane) {
-    const i32 tiles = share.resident ? 1 : (params.tiles - share.lane + params.lanes - 1) / params.lanes;
-    const i32 blocks = tiles * share.count;
-    if (lane == 0) {
-      for (i32 i = 0; i < C.raw_depth; ++i) {
-        const i32 block = static_cast<i32>(warp) + C.converters * i;
-        if (block < blocks) copy(params, smem, share, warp, i, block);
-      }
+  DG_DEVICE static i32 count_blocks(const HcParams& params, const HcShare& share) {
+    return share.count *
+           (share.resident ? 1 : (params.tiles - share.lane + params.lanes - 1) / params.lanes);
+  }
+
+  // One lane, before the block meets.
+  DG_DEVICE static void begin(const HcParams& params, HcSmem<C>& smem, const HcShare& share,
+                              u32 warp) {
+    for (int i = 0; i < C.raw_depth; ++i) ptx::mbarrier_init(&smem.raw_full[warp][i], 1);
+    ptx::fence_mbarrier_init();
+    const i32 blocks = count_blocks(params, share);
+    for (i32 i = 0; i < C.raw_depth; ++i) {
+      const i32 block = static_cast<i32>(warp) + C.converters * i;
+      if (block < blocks) copy(params, smem, share, warp, i, block);
     }
+  }
+
+  DG_DEVICE static void run(const HcParams& params, HcSmem<C>& smem, const HcShare& share, u32 warp,
+                            u32 lane) {
+    const i32 blocks = count_blocks(params, share);
     pipe::Cursor<C.raw_depth> from;
     pipe::Cursor<C.b_slots> to;
     for (i32 block = 0; block < blocks; ++block, to.advance()) {
@@ -167,7 +207,8 @@ struct HcConvert {
       while (!ptx::mbarrier_try_wait(&smem.raw_full[warp][from.slot], from.phase)) {
       }
       if (!share.resident) smem.b_ring.wait_empty(to);
-      convert(ptx::shared_address(smem.raw[warp][from.slot]), ptx::shared_address(smem.b[to.slot]), lane);
+      convert(ptx::shared_address(smem.raw[warp][from.slot]), ptx::shared_address(smem.b[to.slot]),
+              lane);
       // Ordering: these lanes' stores to b come before the math warps' wgmma reads of it.
       ptx::fence_proxy_async_shared();
       smem.b_ring.publish(to, lane);
@@ -200,7 +241,8 @@ struct HcMath {
     ptx::wgmma_fence();
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      Mma::ss(product, a + layout::descriptor_bytes(32 * i), b + layout::descriptor_bytes(32 * i), true);
+      Mma::ss(product, a + layout::descriptor_bytes(32 * i), b + layout::descriptor_bytes(32 * i),
+              true);
     }
     ptx::wgmma_commit();
     ptx::wgmma_use(product);
@@ -218,8 +260,8 @@ struct HcMath {
   }
 
   // Straight to memory: this block's sums are the result.
-  DG_DEVICE static void store(const HcParams& params, const HcShare& share, i32 tile, const Product& product,
-                              float squares) {
+  DG_DEVICE static void store(const HcParams& params, const HcShare& share, i32 tile,
+                              const Product& product, float squares) {
     const u32 lane = threadIdx.x % 32;
     const i32 row = tile * D::kRows + threadIdx.x / 32 * 16 + lane / 4;
     const i64 first = static_cast<i64>(share.split) * params.m;
@@ -228,7 +270,8 @@ struct HcMath {
     for (int j = 0; j < C.n / 8; ++j) {
       const float* high = product + 4 * j;
       const float* low = high + C.n / 2;
-      if (row < params.m) ptx::store_global(d + 8 * j, ptx::Floats2{high[0] + low[0], high[1] + low[1]});
+      if (row < params.m)
+        ptx::store_global(d + 8 * j, ptx::Floats2{high[0] + low[0], high[1] + low[1]});
       if (row + 8 < params.m) {
         ptx::store_global(d + 8 * (C.n + j), ptx::Floats2{high[2] + low[2], high[3] + low[3]});
       }
@@ -258,8 +301,8 @@ struct HcMath {
   }
 
   // Adds the cluster's sums in the order of its blocks; each block has its part of the rows.
-  DG_DEVICE static void reduce(const HcParams& params, HcSmem<C>& smem, const HcShare& share, i32 tile, u32 turn,
-                               u32 rank) {
+  DG_DEVICE static void reduce(const HcParams& params, HcSmem<C>& smem, const HcShare& share,
+                               i32 tile, u32 turn, u32 rank) {
     constexpr u32 kPart = D::kRows / C.cluster, kQuads = C.n / 4;
     const i32 row0 = tile * D::kRows + rank * kPart;
     const i64 first = static_cast<i64>(share.split) * params.m;
@@ -336,32 +379,33 @@ DG_DEVICE void tf32_hc_prenorm_gemm(const HcParams& params, u8* shared) {
   HcSmem<C>& smem = layout::shared_struct<HcSmem<C>>(shared);
   const u32 warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
   const u32 rank = C.cluster == 1 ? 0 : ptx::cluster_rank();
+  const u32 lane = threadIdx.x % 32, converter = warp - D::kMathWarps - 1;
   if (threadIdx.x == 0) {
-    ptx::prefetch_tensor_map(&params.a);
-    ptx::prefetch_tensor_map(&params.b);
-    smem.a_ring.init(1, D::kMathWarps);
     smem.b_ring.init(1, D::kMathWarps);
-    for (int i = 0; i < C.converters * C.raw_depth; ++i) ptx::mbarrier_init(&smem.raw_full[0][0] + i, 1);
     ptx::mbarrier_init(&smem.sums_ready, D::kMathWarps * C.cluster);
     ptx::fence_mbarrier_init();
   }
+  const HcShare share = hc_share<C>(params, rank);
+  ptx::griddep_wait();
+  HcCopy<C> copy;
+  if (warp == D::kMathWarps && lane == 0) copy.begin(params, smem, share);
+  if (warp > D::kMathWarps && lane == 0) HcConvert<C>::begin(params, smem, share, converter);
   __syncthreads();
   if constexpr (C.cluster > 1) {
     ptx::cluster_arrive_relaxed();
     ptx::cluster_wait();
   }
-  const HcShare share = hc_share<C>(params, rank);
-  ptx::griddep_wait();
   if (warp == D::kMathWarps) {
-    if (ptx::elect_one()) HcCopy<C>::run(params, smem, share);
+    if (lane == 0) copy.run(params, smem, share);
     ptx::warp_sync();
   } else if (warp > D::kMathWarps) {
-    HcConvert<C>::run(params, smem, share, warp - D::kMathWarps - 1, threadIdx.x % 32);
+    HcConvert<C>::run(params, smem, share, converter, lane);
   } else {
     HcMath<C>::run(params, smem, share, rank, warp / 4);
   }
   ptx::griddep_launch();
-  if constexpr (C.cluster > 1) {  // a neighbour may still read this block's sums or arrive on its barrier
+  if constexpr (C.cluster >
+                1) {  // a neighbour may still read this block's sums or arrive on its barrier
     ptx::cluster_arrive_relaxed();
     ptx::cluster_wait();
   }

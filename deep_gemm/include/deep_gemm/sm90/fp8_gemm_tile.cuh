@@ -1,0 +1,77 @@
+// The tile of the Hopper FP8 GEMM: what a plan may ask for, what follows from it, and how shared
+// memory is laid out. Split from fp8_gemm.cuh for length; its sections come first in the kernel's
+// order.
+//   using D = sm90::Fp8Derived<kTile>;   D::kThreads, D::kABoxRows, sizeof(sm90::Fp8Smem<kTile>)
+// Leaves out: the roles and the body (fp8_gemm.cuh).
+#pragma once
+
+#include <deep_gemm/abi/gemm_params.h>
+#include <deep_gemm/epi/store_tma.cuh>
+#include <deep_gemm/pipe/ring.cuh>
+
+namespace deep_gemm::sm90 {
+
+// ---- Contract: what a plan may ask for (same words as plan/gemm_legality) ----
+template <TileConfig C>
+struct Fp8Contract {
+  static_assert(C.block_k == 128, "K_BLOCK: scales cover 128 channels");
+  static_assert(C.stages >= 2, "RING_DEPTH: load and math must overlap");
+  static_assert(C.math_warpgroups >= 1 && C.math_warpgroups <= 3, "MATH_WARPGROUPS: 1 to 3");
+  static_assert(C.block_m % (64 * C.math_warpgroups) == 0, "M_ATOM: 64 rows a wgmma");
+  static_assert(C.block_n % (8 * C.n_parts) == 0 && C.block_n <= 256, "N_ATOM: columns of a wgmma");
+  static_assert(C.cluster == 1 || C.share != Share::None, "CLUSTER: blocks share an operand");
+  static_assert(C.share != Share::A || C.block_m % (8 * C.cluster) == 0,
+                "SHARE: whole swizzle atoms");
+  static_assert(C.share != Share::B || C.block_n % (8 * C.cluster) == 0,
+                "SHARE: whole swizzle atoms");
+  static_assert(C.products == 1 ||
+                    (C.products == 2 && C.n_parts == 1 && C.block_m == 64 * C.math_warpgroups),
+                "PRODUCTS: 2 where a warpgroup has one part");
+  static_assert(C.products == 1 || C.stages >= 4, "RING_DEPTH: two products hold two slots");
+  static_assert(C.block_n % (64 * C.n_parts) == 0,
+                "STORE_BOX: parts are stored in boxes of 64 columns");
+};
+
+// ---- Derived: numbers that follow from the tile ----
+template <TileConfig C>
+struct Fp8Derived : Fp8Contract<C> {
+  static constexpr int kMathThreads = 128 * C.math_warpgroups;
+  static constexpr int kThreads = kMathThreads + 128;
+  static constexpr int kLoaderRegs = C.math_warpgroups == 3 ? 32 : 40;
+  static constexpr int kMathRegs = C.math_warpgroups == 3   ? 160
+                                   : C.math_warpgroups == 2 ? 232
+                                                            : 240;
+  static constexpr int kMParts = C.block_m / (64 * C.math_warpgroups);
+  static constexpr int kPartN = C.block_n / C.n_parts;
+  static constexpr int kParts = kMParts * C.n_parts;
+  // Scales of B: one for the most columns that a block of 128 never cuts, wherever the tile starts.
+  static constexpr int kScaleSpan = kPartN % 128 == 0 ? 128 : kPartN & -kPartN;
+  static constexpr int kPartScales = kPartN / kScaleSpan;
+  static constexpr int kBScales = C.block_n / kScaleSpan;
+  static constexpr int kABytes = C.block_m * C.block_k, kBBytes = C.block_n * C.block_k;
+  static constexpr int kABoxRows = C.block_m / (C.share == Share::A ? C.cluster : 1);
+  static constexpr int kBBoxRows = C.block_n / (C.share == Share::B ? C.cluster : 1);
+  static constexpr int kScaleWarps = 2;
+  static constexpr int kScaleRows = C.block_m / (32 * kScaleWarps);
+  static_assert(kPartN % 8 == 0 && kParts * kPartN / 2 + C.products * kPartN / 2 <=
+                                       (C.math_warpgroups == 3 ? 128 : 200),
+                "REGISTERS: sums and one product must fit");
+};
+
+// ---- Shared memory: one struct, order is the layout ----
+template <TileConfig C>
+struct Fp8Smem {
+  using D = Fp8Derived<C>;
+  alignas(1024) u8 a[C.stages][D::kABytes];  // 128-byte swizzle
+  alignas(1024) u8 b[C.stages][D::kBBytes];  // 128-byte swizzle
+  alignas(1024) u8 stage[4 * C.math_warpgroups][C.store_slots * epi::kStageBytes];  // the same
+  alignas(128) float a_scale[C.stages][C.block_m];
+  alignas(16) float b_scale[C.stages][(D::kBScales + 3) / 4 * 4];
+  // full: the copying warp, which announces the bytes, and each scale warp; empty: every math warp
+  pipe::Ring<C.stages, C.cluster> ring;
+};
+
+// ---- Barriers: every named barrier of this kernel ----
+// None: the ring's mbarriers, and warps that store alone.
+
+}  // namespace deep_gemm::sm90

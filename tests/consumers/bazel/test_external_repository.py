@@ -1,0 +1,37 @@
+"""The product as an external repository of a tiny workspace."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+
+
+@pytest.mark.skipif(shutil.which("bazel") is None, reason="no bazel on PATH")
+def test_a_workspace_builds_a_program_on_the_jit_core_and_the_host_back_end(tmp_path: Path) -> None:
+    workspace = tmp_path / "a workspace"
+    shutil.copytree(HERE / "workspace", workspace)
+    (workspace / "WORKSPACE").write_text(
+        (HERE / "workspace/WORKSPACE").read_text().replace("PATH_OF_DEEPGEMM", str(ROOT))
+    )
+    output = tmp_path / "output"
+    # Without a server, which would outlive the test; nothing of this run's output is shared.
+    command = ["bazel", "--nosystem_rc", "--nohome_rc", "--batch", "--host_jvm_args=-Xmx1g"]
+    command += [f"--output_user_root={output}", "test", "//...", "--jobs=1"]
+    command += ["--spawn_strategy=processwrapper-sandbox,local", "--test_output=errors"]
+    environment = {name: os.environ[name] for name in ("PATH", "CC", "CXX") if name in os.environ}
+    environment["HOME"] = str(tmp_path)
+    done = subprocess.run(
+        command, cwd=workspace, env=environment, capture_output=True, text=True, timeout=840
+    )
+    # Bazel makes its folders read-only; pytest could not remove them later.
+    subprocess.run(["chmod", "-R", "u+w", str(output)], check=False)
+    shutil.rmtree(output, ignore_errors=True)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-8000:]
+    assert "uses_the_jit_test" in done.stdout and "PASSED" in done.stdout

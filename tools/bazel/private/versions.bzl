@@ -1,0 +1,32 @@
+"""The versions that the flags of //tools/config choose among, and the repositories they name."""
+
+TORCH_VERSIONS = ["2.10", "2.11", "2.12", "2.13", "2.14", "2.15"]
+PYTHON_VERSIONS = ["3.10", "3.11", "3.12", "3.13", "3.14"]
+
+# `machine`: python3 of PATH, and its own torch.
+MACHINE = "machine"
+DEFAULT_TORCH = "2.13"
+
+def _name(version):
+    return version.replace(".", "_")
+
+def cells():
+    """Every (python, torch) that the flags can say.
+
+    Returns:
+      A list of structs: python and torch as the flags spell them, name of the environment,
+      torch_name of the torch repository (None for the machine's), is_default.
+    """
+    found = []
+    for python in [MACHINE] + PYTHON_VERSIONS:
+        for torch in [MACHINE] + TORCH_VERSIONS:
+            is_default = python == MACHINE and torch == DEFAULT_TORCH
+            suffix = "_%s_torch_%s" % (_name(python), _name(torch))
+            found.append(struct(
+                python = python,
+                torch = torch,
+                is_default = is_default,
+                name = "python" if is_default else "python" + suffix,
+                torch_name = None if torch == MACHINE else ("torch" if is_default else "torch_for" + suffix),
+            ))
+    return found
