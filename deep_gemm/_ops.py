@@ -21,7 +21,8 @@ from . import errors, knobs
 
 __all__ = ["EXTENSION", "NAMESPACE", "ROOT", "op", "query", "set_callback"]
 
-ROOT = Path(__file__).resolve().parent
+# Not resolved: under Bazel this is a link into the checkout, with the extension beside the link.
+ROOT = Path(__file__).absolute().parent
 EXTENSION = ROOT / "_C_extension.abi3.so"
 
 if not EXTENSION.is_file():

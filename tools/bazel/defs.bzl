@@ -21,8 +21,7 @@ load(
 load(
     "//tools/bazel/private:torch.bzl",
     _dj_extension_library = "dj_extension_library",
-    _dj_python_environments = _dj_python_environments
-dj_torch_extension = "dj_torch_extension",
+    _dj_torch_extension = "dj_torch_extension",
     _dj_torch_library = "dj_torch_library",
 )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import deep_gemm
 
-ROOT = Path(deep_gemm.__file__).resolve().parents[1]
+ROOT = Path(deep_gemm.__file__).absolute().parents[1]
 
 
 def run_bare(code: str, **env: str) -> subprocess.CompletedProcess[str]:
