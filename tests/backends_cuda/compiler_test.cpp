@@ -1,5 +1,5 @@
-// Both compilers through the back end, by real NVRTC and by stubs in nvcc's place. One file, beyond
-// the usual length, since every case shares its folders, environment and error check.
+// Both compilers through the back end, by real NVRTC and by stubs in the place of nvcc.
+// Longer than usual, since every case shares its folders, environment and error check.
 #include <deep_jit/backend/cuda/backend.hpp>
 
 #include <sys/stat.h>

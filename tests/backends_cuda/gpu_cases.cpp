@@ -4,7 +4,7 @@
 //   const char* djt_run(const char* name);        // the cases that need nothing from outside
 //   const char* djt_add(out, a, b, n, stream, has_stream);   // one launch on the caller's memory
 //
-// Leaves what needs torch's headers to torch_streams.cpp. One file, beyond the usual length: the
+// Leaves what needs torch's headers to torch_streams.cpp. Longer than usual: the
 // cases are independent and their table is what test_gpu.py reads.
 #include <cstring>
 #include <map>

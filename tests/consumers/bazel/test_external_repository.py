@@ -15,14 +15,15 @@ ROOT = HERE.parents[2]
 
 @pytest.mark.skipif(shutil.which("bazel") is None, reason="no bazel on PATH")
 def test_a_workspace_builds_a_program_on_the_jit_core_and_the_host_back_end(tmp_path: Path) -> None:
-    workspace = tmp_path / "a workspace"
+    workspace = tmp_path / "workspace"
     shutil.copytree(HERE / "workspace", workspace)
     (workspace / "WORKSPACE").write_text(
         (HERE / "workspace/WORKSPACE").read_text().replace("PATH_OF_DEEPGEMM", str(ROOT))
     )
     output = tmp_path / "output"
-    # Without a server, which would outlive the test; nothing of this run's output is shared.
-    command = ["bazel", "--nosystem_rc", "--nohome_rc", "--batch", "--host_jvm_args=-Xmx1g"]
+    # Without a server, which would outlive the test; nothing of this run's output is shared. The
+    # system's file stays in force: it tells Debian's Bazel where its own parts lie.
+    command = ["bazel", "--nohome_rc", "--batch", "--host_jvm_args=-Xmx1g"]
     command += [f"--output_user_root={output}", "test", "//...", "--jobs=1"]
     command += ["--spawn_strategy=processwrapper-sandbox,local", "--test_output=errors"]
     environment = {name: os.environ[name] for name in ("PATH", "CC", "CXX") if name in os.environ}

@@ -8,13 +8,15 @@ from pathlib import Path
 import deep_gemm
 
 ROOT = Path(deep_gemm.__file__).absolute().parents[1]
+# What torch itself says where NumPy is absent.
+QUIET_TORCH = ("-W", "ignore:Failed to initialize NumPy")
 
 
 def run_bare(code: str, **env: str) -> subprocess.CompletedProcess[str]:
     """Like `env -i`: nothing but what finds torch and the package."""
     paths = [str(ROOT), *(path for path in sys.path if path.endswith("-packages"))]
     return subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path[:0] = {paths!r}\n{code}"],
+        [sys.executable, *QUIET_TORCH, "-c", f"import sys; sys.path[:0] = {paths!r}\n{code}"],
         capture_output=True,
         text=True,
         timeout=300,

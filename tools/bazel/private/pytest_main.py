@@ -25,6 +25,9 @@ class Shard:
 
 
 def main(arguments: list[str]) -> int:
+    # Bazel hands no HOME on; what a test caches by default goes with the test.
+    if home := os.environ.get("TEST_TMPDIR"):
+        os.environ.setdefault("HOME", home)
     options = ["-p", "no:cacheprovider", "--import-mode=importlib", "-ra", "--color=no"]
     options += [f"--rootdir={Path.cwd()}"]
     if xml := os.environ.get("XML_OUTPUT_FILE"):

@@ -6,7 +6,7 @@
 // values: the tensor cores multiply A by both terms side by side along N, from one copy of A that
 // the math threads also read for the squares. A row of A that holds an infinity gives NaN where a
 // low term is zero. Dependent launch: waits before the first global read, releases after the last
-// store.
+// store. Longer than usual: three roles share one ring, and reading them apart would hide it.
 #pragma once
 
 #include <deep_gemm/abi/hc_params.h>
