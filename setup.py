@@ -54,6 +54,21 @@ def torch_folder() -> Path:
     return Path(found.origin).parent
 
 
+def cuda_headers() -> Path:
+    """The folder of cuda.h: compiled against, never linked."""
+    roots = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")]
+    found = importlib.util.find_spec("nvidia")
+    packages = [Path(folder) for folder in found.submodule_search_locations or ()] if found else []
+    roots += [*sorted(package / "cu13" for package in packages), "/usr/local/cuda"]
+    for root in filter(None, roots):
+        if (Path(root) / "include/cuda.h").is_file():
+            return Path(root) / "include"
+    raise SystemExit(
+        "cuda.h is needed to build (the header alone, no toolkit): "
+        "pip install nvidia-cuda-runtime, or set CUDA_HOME"
+    )
+
+
 class BuildExtension(build_ext):
     """Compiles the sources side by side; links against libtorch_cpu.so alone."""
 
@@ -66,7 +81,7 @@ class BuildExtension(build_ext):
         defines = ["-DDJ_DISABLE_GIL=1", f"-DTORCH_TARGET_VERSION={torch_target_version()}"]
         includes = [f"-I{ROOT / folder}" for folder in INCLUDE_DIRS if (ROOT / folder).is_dir()]
         command = [compiler, *FLAGS, *os.environ.get("CXXFLAGS", "").split(), *defines, *includes]
-        command += ["-isystem", str(torch / "include")]
+        command += ["-isystem", str(torch / "include"), "-isystem", str(cuda_headers())]
         objects = [Path(self.build_temp, source).with_suffix(".o") for source in ext.sources]
 
         def compile_one(source: str, target: Path) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from . import _C, _absent, _ops, errors
+from ._facade import _args
 
 __all__ = [
     "counters",
@@ -62,16 +63,16 @@ def _query_args(
     given = call.arguments
     lines: dict[str, object] = {"op": op, "arch": arch, "device": _device_of_arch(arch)}
     if "recipe" in given:
-        lines["a"], lines["a_scale"] = map(_facts, _C._pair(op, "a", given["a"]))
-        lines["b"], lines["b_scale"] = map(_facts, _C._pair(op, "b", given["b"]))
+        lines["a"], lines["a_scale"] = map(_facts, _args.pair(op, "a", given["a"]))
+        lines["b"], lines["b_scale"] = map(_facts, _args.pair(op, "b", given["b"]))
         recipes = (given["recipe"], given["recipe_a"], given["recipe_b"])
         if any(recipe is not None for recipe in recipes):
-            grans = _C._granularities(op, *recipes)
+            grans = _args.granularities(op, *recipes)
             lines |= dict(zip(("gran_m", "gran_n", "gran_k_a", "gran_k_b"), grans, strict=True))
         lines["disable_ue8m0_cast"] = int(given["disable_ue8m0_cast"])
     else:
         lines["a"], lines["b"] = _facts(given["a"]), _facts(given["b"])
-    lines["alpha"] = _C._factor(op, given["d"], given["alpha"], given["epilogue"])
+    lines["alpha"] = _args.factor(op, given["d"], given["alpha"], given["epilogue"])
     lines["d"] = _facts(given["d"])
     if given["c"] is not None:
         lines["c"] = _facts(given["c"])

@@ -8,6 +8,8 @@
 #include <memory>
 #include <string_view>
 
+#include <deep_gemm/csrc/launch/placement.hpp>
+#include <deep_gemm/csrc/launch/prepared.hpp>
 #include <deep_gemm/csrc/plan/gemm_plan.hpp>
 #include <deep_gemm/csrc/plan/knobs.hpp>
 #include <deep_gemm/csrc/problem/gemm_problem.hpp>
@@ -24,23 +26,10 @@ struct GemmAddresses {
   float alpha = 1.0f;
 };
 
-struct Placement {
-  DeviceTraits::Kind kind = DeviceTraits::Kind::Host;
-  int index = 0;
-  int num_threads = 0;  // of host kernels; 0: all
-
-  friend bool operator==(const Placement&, const Placement&) = default;
-};
-
 bool launch_gemm(std::string_view op, const GemmProblem& problem, const Placement& placement,
                  const Knobs& knobs, const GemmAddresses& addresses);
 
-// A planned and loaded kernel, ready for any addresses.
-class PreparedGemm {
- public:
-  virtual ~PreparedGemm() = default;
-  virtual bool launch(const GemmAddresses& addresses) const = 0;
-};
+using PreparedGemm = Prepared<GemmAddresses>;
 
 // gemm_host.cpp. Throws Toolchain when compiling fails; a machine without compiler is no failure.
 std::shared_ptr<const PreparedGemm> prepare_host_gemm(const GemmProblem& problem,

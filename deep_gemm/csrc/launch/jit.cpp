@@ -1,5 +1,6 @@
 #include <deep_gemm/csrc/launch/jit.hpp>
 
+#include <deep_gemm/csrc/launch/jit_cuda.hpp>
 #include <deep_gemm/csrc/utils/state.hpp>
 
 namespace deep_gemm {
@@ -36,6 +37,11 @@ DeviceTraits host_traits(std::string_view arch, int num_threads) {
   traits.l2_bytes = static_cast<std::int64_t>(device.get_l2_bytes());
   traits.num_threads = num_threads > 0 ? num_threads : static_cast<int>(device.get_num_threads());
   return traits;
+}
+
+DeviceTraits traits_at(const Placement& placement) {
+  return placement.kind == DeviceTraits::Kind::Host ? host_traits({}, placement.num_threads)
+                                                    : cuda_traits({}, placement.index);
 }
 
 deep_jit::host::CompilerOptions host_options(const KernelSource& source, std::string_view arch) {

@@ -8,6 +8,7 @@
 
 #include <deep_jit/backend/host/backend.hpp>
 
+#include <deep_gemm/csrc/launch/placement.hpp>
 #include <deep_gemm/csrc/plan/device_traits.hpp>
 #include <deep_gemm/csrc/source/kernel_source.hpp>
 
@@ -18,6 +19,9 @@ deep_jit::Runtime<deep_jit::Host>& host_jit();
 
 // Of an arch by name ("x86-64-v4"), or of this machine. num_threads 0: all of this machine.
 DeviceTraits host_traits(std::string_view arch, int num_threads);
+
+// Of the device where a call runs.
+DeviceTraits traits_at(const Placement& placement);
 
 deep_jit::host::CompilerOptions host_options(const KernelSource& source, std::string_view arch);
 

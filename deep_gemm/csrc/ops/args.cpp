@@ -74,4 +74,15 @@ TensorFacts facts_of(const Tensor& tensor) {
   return facts;
 }
 
+Placement placement_of(const TensorFacts& facts, const Knobs& knobs) {
+  if (facts.device == DeviceKind::Cuda) return {DeviceTraits::Kind::Cuda, facts.device_index, 0};
+  std::uint32_t num_threads = 0;
+  if (knobs.num_threads > 0) {
+    num_threads = static_cast<std::uint32_t>(knobs.num_threads);
+  } else if (torch_get_num_threads(&num_threads) != 0) {
+    num_threads = 0;
+  }
+  return {DeviceTraits::Kind::Host, 0, static_cast<int>(num_threads)};
+}
+
 }  // namespace deep_gemm::ops

@@ -7,6 +7,8 @@
 
 #include <torch/csrc/stable/tensor.h>
 
+#include <deep_gemm/csrc/launch/placement.hpp>
+#include <deep_gemm/csrc/plan/knobs.hpp>
 #include <deep_gemm/csrc/problem/tensor_facts.hpp>
 
 namespace deep_gemm::ops {
@@ -18,6 +20,9 @@ TensorFacts facts_of(const Tensor& tensor);
 inline std::optional<TensorFacts> facts_of(const std::optional<Tensor>& tensor) {
   return tensor ? std::optional<TensorFacts>(facts_of(*tensor)) : std::nullopt;
 }
+
+// Where a call runs whose first operand has these facts.
+Placement placement_of(const TensorFacts& facts, const Knobs& knobs);
 
 inline const void* address_of(const std::optional<TensorFacts>& facts) {
   return facts ? reinterpret_cast<const void*>(facts->address) : nullptr;

@@ -9,17 +9,6 @@
 namespace deep_gemm::ops {
 namespace {
 
-Placement place(const TensorFacts& a, const Knobs& knobs) {
-  if (a.device == DeviceKind::Cuda) return {DeviceTraits::Kind::Cuda, a.device_index, 0};
-  std::uint32_t num_threads = 0;
-  if (knobs.num_threads > 0) {
-    num_threads = static_cast<std::uint32_t>(knobs.num_threads);
-  } else if (torch_get_num_threads(&num_threads) != 0) {
-    num_threads = 0;
-  }
-  return {DeviceTraits::Kind::Host, 0, static_cast<int>(num_threads)};
-}
-
 void require(AOTITorchError code, const char* what) {
   if (code != 0) DJ_PANIC("torch could not {} d", what);
 }
@@ -46,7 +35,7 @@ void launch_or_refer(const GemmFacts& facts, const GemmProblem& problem, const G
   at.d = reinterpret_cast<void*>(facts.d.address);
   at.c = address_of(facts.c);
   at.alpha = static_cast<float>(alpha.value_or(1.0));
-  if (launch_gemm(facts.op, problem, place(facts.a, knobs), knobs, at)) return;
+  if (launch_gemm(facts.op, problem, placement_of(facts.a, knobs), knobs, at)) return;
   call_reference(facts, problem, tensors, alpha.value_or(1.0));
 }
 

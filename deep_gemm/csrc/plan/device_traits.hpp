@@ -17,7 +17,13 @@ struct DeviceTraits {
   int num_threads = 1;           // that a launch may use
   int vector_bytes = 16;         // width of a register
   int num_vector_registers = 16;
-  std::int64_t l2_bytes = 512 << 10;  // of one core
+  std::int64_t l2_bytes = 512 << 10;  // host: of one core; CUDA: of the device
+  // CUDA only.
+  int compute = 0;              // 90 for 9.0
+  int num_sms = 0;              // that the device has; Knobs may ask for fewer
+  std::int64_t smem_bytes = 0;  // a block may use, opted in
+
+  bool is_cuda() const { return kind == Kind::Cuda; }
 
   friend bool operator==(const DeviceTraits&, const DeviceTraits&) = default;
 };
