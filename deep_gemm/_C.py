@@ -28,6 +28,12 @@ from ._facade.dense import (
     fp8_gemm_tn,
     fp8_gemm_tt,
 )
+from ._facade.mega import (
+    get_ring_limit_for_mega_moe,
+    get_symm_buffer_size_for_mega_moe,
+    get_symm_buffer_size_for_nvfp4_mega_moe,
+    get_token_alignment_for_mega_moe,
+)
 from .knobs import (
     get_deterministic_algorithms,
     get_k_alignment_for_contiguous_layout,
@@ -77,9 +83,13 @@ __all__ = [
     "get_mn_major_tma_aligned_tensor",
     "get_num_sms",
     "get_pdl",
+    "get_ring_limit_for_mega_moe",
+    "get_symm_buffer_size_for_mega_moe",
+    "get_symm_buffer_size_for_nvfp4_mega_moe",
     "get_tc_util",
     "get_theoretical_mk_alignment_for_contiguous_layout",
     "get_tma_aligned_size",
+    "get_token_alignment_for_mega_moe",
     "init",
     "set_block_size_multiple_of",
     "set_ignore_compile_dims",

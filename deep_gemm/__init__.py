@@ -4,7 +4,7 @@ Re-exports only. Importing needs torch and nothing else, and touches no device.
 """
 
 from . import _C as _C
-from . import epilogue, errors, knobs, reference, testing, utils
+from . import epilogue, errors, knobs, mega, reference, testing, utils
 from ._absent import reason as _absent_reason
 from ._C import (
     bf16_gemm_nn,
@@ -39,6 +39,13 @@ from .knobs import (
     shutdown,
     use_deterministic_algorithms,
 )
+from .mega import (
+    SymmBuffer,
+    get_symm_buffer_for_mega_moe,
+    transform_scales_for_mega_moe,
+    transform_weights_for_mega_moe,
+    transform_weights_for_mega_moe_sm90,
+)
 from .support import (
     counters,
     doctor,
@@ -52,6 +59,7 @@ from .support import (
 from .utils import *  # noqa: F403
 
 __all__ = [
+    "SymmBuffer",
     "__version__",
     "bf16_gemm_nn",
     "bf16_gemm_nt",
@@ -76,8 +84,10 @@ __all__ = [
     "get_ignore_compile_dims",
     "get_num_sms",
     "get_pdl",
+    "get_symm_buffer_for_mega_moe",
     "get_tc_util",
     "knobs",
+    "mega",
     "plan",
     "precompile",
     "reference",
@@ -92,7 +102,10 @@ __all__ = [
     "shutdown",
     "supports",
     "testing",
+    "transform_scales_for_mega_moe",
     "transform_sf_into_required_layout",
+    "transform_weights_for_mega_moe",
+    "transform_weights_for_mega_moe_sm90",
     "use_deterministic_algorithms",
     "utils",
     *utils.__all__,

@@ -49,6 +49,27 @@ const char* const kSchemas[] = {
     DG_GEMM("bf16_gemm_nn"),
     DG_GEMM("bf16_gemm_tn"),
     DG_GEMM("bf16_gemm_tt"),
+    // The buffer of fused mixture-of-experts calls: bytes and layout, the ring's limits, the views.
+    "get_symm_buffer_size_for_mega_moe("
+    "SymInt num_ranks, "
+    "SymInt num_experts, "
+    "SymInt num_max_tokens_per_rank, "
+    "SymInt num_topk, "
+    "SymInt hidden, "
+    "SymInt intermediate_hidden, "
+    "str mma_type, "
+    "SymInt num_ring_tokens, "
+    "SymInt num_shared_experts, "
+    "SymInt num_sms"
+    ") -> (SymInt, SymInt[])",
+    "get_ring_limit_for_mega_moe("
+    "SymInt num_max_tokens_per_rank, "
+    "SymInt num_experts_per_rank, "
+    "SymInt num_topk, "
+    "SymInt num_ranks, "
+    "SymInt num_sms"
+    ") -> (SymInt, SymInt)",
+    "_slice_symm_buffer_for_mega_moe(Tensor(a) buffer, SymInt[] layout) -> Tensor(a)[]",
     // No compute: the address of the host runtime, the same at every call.
     "get_jit() -> int",
 };

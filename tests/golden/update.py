@@ -15,7 +15,7 @@ from deep_gemm import _ops
 
 GOLDEN = Path(__file__).resolve().parent
 _MODULES = ("", "utils", "utils.math", "utils.layout", "utils.dist", "testing", "reference")
-_MORE = ("errors", "epilogue", "_C")
+_MORE = ("errors", "epilogue", "mega", "_C")
 
 
 def _signature(value: object) -> str:

@@ -41,6 +41,14 @@ enum class Rule {
   TileRows,
   VectorBytes,
   Workspace,
+  // the buffer of fused mixture-of-experts calls
+  MegaPositive,
+  MegaExperts,
+  MegaWidth,
+  MegaRing,
+  MegaTypes,
+  MegaLayout,
+  MegaBuffer,
   // descriptions of calls (`supports`, `plan`, `precompile`)
   KnownOp,
   KnownKey,
