@@ -3,6 +3,7 @@
     python -m deep_gemm doctor
     python -m deep_gemm supports fp8_gemm_nt --m 128 --n 2112 --k 7168 --arch 90a
     python -m deep_gemm precompile fp8_gemm_nt --n 2112 576 --k 7168
+    python -m deep_gemm bench --family dense_fp8 --peer FOLDER
     python -m deep_gemm cache ls | verify | prune --max-bytes 100000000 | pack FILE | unpack FILE
 
 --json prints the answer as JSON. Exit codes: 0 yes or done, 1 no or something is wrong (not
@@ -20,6 +21,7 @@ import torch
 
 from . import _ops, errors, support
 from ._version import __version__
+from .bench import _command as bench_command
 
 __all__ = ["main"]
 
@@ -148,6 +150,10 @@ def _parser() -> argparse.ArgumentParser:
     precompile.add_argument("--num-threads", type=int)
     precompile.add_argument("--dry-run", action="store_true", help="list, compile nothing")
     precompile.set_defaults(run=_precompile)
+
+    bench = commands.add_parser("bench", help="measure beside a peer, on a GPU")
+    bench_command.add_arguments(bench)
+    bench.set_defaults(run=bench_command.main)
 
     cache = commands.add_parser("cache", help="look at and move the kernel cache")
     actions = cache.add_subparsers(dest="action", required=True)
