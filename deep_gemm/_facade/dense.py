@@ -11,12 +11,15 @@ from collections.abc import Sequence
 
 import torch
 
-from .. import _ops, errors
+from .. import _eager, _ops, errors
 from ..epilogue import Epilogue
 from ._args import Pair, factor, granularities, pair
 
-_FP8_GEMM = {layout: _ops.op(f"fp8_gemm_{layout}") for layout in ("nt", "nn", "tn", "tt")}
-_BF16_GEMM = {layout: _ops.op(f"bf16_gemm_{layout}") for layout in ("nt", "nn", "tn", "tt")}
+_LAYOUTS = ("nt", "nn", "tn", "tt")
+_FP8_GEMM = {layout: _ops.op(f"fp8_gemm_{layout}") for layout in _LAYOUTS}
+_BF16_GEMM = {layout: _ops.op(f"bf16_gemm_{layout}") for layout in _LAYOUTS}
+_EAGER_FP8 = {layout: _eager.index_of(f"fp8_gemm_{layout}") for layout in _LAYOUTS}
+_EAGER_BF16 = {layout: _eager.index_of(f"bf16_gemm_{layout}") for layout in _LAYOUTS}
 
 __all__ = [
     "bf16_gemm_nn",
@@ -55,6 +58,11 @@ def _scaled_gemm(
     else:
         grans = granularities(name, recipe, recipe_a, recipe_b)
     alpha = factor(name, d, alpha, epilogue)
+    if not torch.compiler.is_compiling() and _eager.launch(
+        _EAGER_FP8[layout], a_data, a_scale, b_data, b_scale, d, c, *grans, disable_ue8m0_cast,
+        alpha,
+    ):  # fmt: skip
+        return
     try:
         _FP8_GEMM[layout](
             a_data, a_scale, b_data, b_scale, d, c, *grans, disable_ue8m0_cast, alpha
@@ -73,6 +81,8 @@ def _plain_gemm(
     epilogue: Epilogue | None,
 ) -> None:
     alpha = factor(f"bf16_gemm_{layout}", d, alpha, epilogue)
+    if not torch.compiler.is_compiling() and _eager.launch(_EAGER_BF16[layout], a, b, d, c, alpha):
+        return
     try:
         _BF16_GEMM[layout](a, b, d, c, alpha)
     except RuntimeError as error:

@@ -29,4 +29,8 @@ struct GemmTensors {
 void launch_or_refer(const GemmFacts& facts, const GemmProblem& problem, const GemmTensors& tensors,
                      std::optional<double> alpha);
 
+// Launches what an earlier call prepared; false when there is nothing to launch or nothing ready.
+bool launch_if_ready(const GemmFacts& facts, const GemmProblem& problem,
+                     std::optional<double> alpha);
+
 }  // namespace deep_gemm::ops
