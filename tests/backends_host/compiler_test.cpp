@@ -81,7 +81,9 @@ TEST(HostCompiler, AbsentCompilerNamesWhatWasLookedFor) {
   setenv("HOSTT_JIT_HOST_COMPILER", "/nowhere/g++", 1);
   CHECK_THROWS(Jit(dir.config()).compile("k", add_source("k")), kToolchain, "/nowhere/g++");
   setenv("PATH", path.c_str(), 1);
-  for (const char* part : {"JIT_HOST_COMPILER", "CXX", "g++", "c++", "clang++", "Fix:"})
+  for (const char* part :
+       {"HOSTT_JIT_HOST_COMPILER: not set", "name one in HOSTT_JIT_HOST_COMPILER", "CXX", "g++",
+        "c++", "clang++", "Fix:"})
     CHECK(has(message, part));
 }
 

@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <clocale>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "tests/backends_host/host_fixture.hpp"
 #include "tests/support/check.hpp"
+#include "tests/support/comma_locale.hpp"
 
 static_assert(deep_jit::BackendLike<deep_jit::Host>);
 
@@ -217,12 +217,11 @@ TEST(HostRuntime, HomeMayBeUnsetOrMissing) {
 TEST(HostRuntime, LocaleWithCommasChangesNoKey) {
   const HostDir dir;
   const std::string key = Jit(dir.config()).cache_key("float x = 1.5f;", {.optimize_level = 2});
-  for (const char* locale : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "C.UTF-8"})
-    if (std::setlocale(LC_ALL, locale) != nullptr) break;
+  const dj_test::CommaLocale locale;
+  if (!locale.is_active()) SKIP(dj_test::CommaLocale::kWhyNot);
   CHECK_EQ(Jit(dir.config()).cache_key("float x = 1.5f;", {.optimize_level = 2}), key);
   Jit jit(dir.config());
   CHECK(runs_right(jit, jit.compile("k", add_source("k")), 1));
-  std::setlocale(LC_ALL, "C");
 }
 
 TEST(HostRuntime, TwentyThreadsOfOneKeyCompileOnce) {

@@ -23,7 +23,9 @@ RULES = (
 SUITES = {
     "tests/backends_host/processes": "many processes on one cache",
     "tests/backends_host/runtime": "Runtime<Host> from end to end",
+    "tests/deepjit_core/cache/disk_fault": "one failing system call at a time",
     "tests/deepjit_core/cache/process": "many processes on one cache",
+    "tests/deepjit_core/runtime/runtime_fault": "one failing system call at a time",
     "tests/deepjit_core/utils/system": "the utilities that call the system",
     "tests/deepjit_core/utils/text": "the utilities that make text",
 }

@@ -190,8 +190,12 @@ TEST(DiskCache, LeastRecentlyUsedGoesFirstAndTheNewestStays) {
   CHECK(cache.find("k", "a", {}).has_value());
   CHECK(!cache.find("k", "b", {}));
   CHECK(cache.find("k", "d", {}).has_value());
-  CHECK_EQ(cache.prune(0), 0);
+  const auto pruned = cache.prune(0);
+  CHECK_EQ(pruned.num_bytes_left, 0);
+  CHECK(pruned.num_entries >= 2);
+  CHECK(pruned.num_bytes > 2 * 2500);
   CHECK(cache.list().empty());
+  CHECK_EQ(cache.prune(0).num_entries, 0);
 }
 
 // Each call of the seam fails once with each error; the entry must work, and later ones too.

@@ -52,4 +52,20 @@ TEST(Precompile, MayLoadTooAndTakesAnEmptyList) {
   CHECK_EQ(jit.events.counters.loads.load(), 2u);
 }
 
+TEST(Precompile, SaysOfEachRequestWhetherItWasCachedAndHowLongItTook) {
+  reset_fake();
+  TestDir dir;
+  fake().delay_ms = 20;
+  Jit jit(dir.config());
+  jit.compile_without_load("b", "2");
+  const std::vector<Request> requests = {{"a", "1"}, {"b", "2"}, {"c", "error"}};
+  const auto report = deep_jit::precompile<FakeBackend>(jit, requests, 1);
+  CHECK_EQ(report.rows.size(), std::size_t{3});
+  CHECK_EQ(report.rows[0].name, std::string("a"));
+  CHECK(!report.rows[0].was_cached && report.rows[0].ms >= 20);
+  CHECK_EQ(report.rows[0].request, jit.cache_key("1"));
+  CHECK(report.rows[1].was_cached && report.rows[1].ms < 20);
+  CHECK(report.rows[2].error.find("error in source") != std::string::npos);
+}
+
 CHECK_MAIN()

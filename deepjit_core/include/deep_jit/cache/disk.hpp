@@ -176,9 +176,9 @@ class DiskCache : private cache_detail::DiskState {
     return problems;
   }
 
-  // Of the first layer. Returns the bytes that remain.
-  std::uint64_t prune(std::uint64_t max_bytes) {
-    if (layers_.empty() || !is_trusted(layers_[0])) return 0;
+  // Of the first layer: least recently used entries, until at most max_bytes are left.
+  cache_detail::Evicted prune(std::uint64_t max_bytes) {
+    if (layers_.empty() || !is_trusted(layers_[0])) return {};
     return cache_detail::evict(layers_[0], max_bytes, {});
   }
 

@@ -2,6 +2,7 @@
 //
 //   std::vector<KernelRequest<Host>> requests = {{"add", source, {.arch = "x86-64-v3"}}, ...};
 //   auto report = precompile<Host>(jit, requests, 8, [](auto&&... step) { show(step...); });
+//   report.rows;       // one per request, in order: was it cached, how long did it take
 //   report.failures;   // name and message of each; the others are in the cache
 //
 // Allocates no tensors and, with options.arch set, needs no device. Leaves moving the result to
@@ -39,11 +40,19 @@ enum class PrecompileStep {
 };
 
 struct PrecompileReport {
+  struct Row {
+    std::string name;
+    std::string request;      // digest; empty where it could not even be made
+    bool was_cached = false;  // nothing was compiled for it
+    double ms = 0;
+    std::string error;  // empty: it is in the cache
+  };
   struct Failure {
     std::string name;
     std::string message;
   };
   std::size_t total = 0;
+  std::vector<Row> rows;
   std::vector<Failure> failures;
   double ms = 0;
 };
@@ -62,6 +71,7 @@ PrecompileReport precompile(Runtime<B>& jit, std::span<const KernelRequest<B>> r
   const detail::Stopwatch whole;
   PrecompileReport report;
   report.total = requests.size();
+  report.rows.resize(requests.size());
   std::atomic<std::size_t> next{0};
   std::size_t num_done = 0;
   std::mutex mutex;
@@ -69,23 +79,25 @@ PrecompileReport precompile(Runtime<B>& jit, std::span<const KernelRequest<B>> r
   const auto work = [&] {
     for (std::size_t at = next.fetch_add(1); at < requests.size(); at = next.fetch_add(1)) {
       const KernelRequest<B>& request = requests[at];
+      PrecompileReport::Row& row = report.rows[at];  // this thread's alone
       const detail::Stopwatch watch;
-      std::string problem;
+      row.name = request.name;
       try {
-        if (step == PrecompileStep::kCompile) {
-          jit.compile_without_load(request.name, request.source, request.options);
-        } else {
+        auto ensured = jit.ensure_entry(request.name, request.source, request.options);
+        row.request = std::move(ensured.request);
+        row.was_cached = ensured.was_cached;
+        if (step == PrecompileStep::kCompileAndLoad)
           jit.compile(request.name, request.source, request.options);
-        }
       } catch (const std::exception& error) {
-        problem = error.what();
-        if (problem.empty()) problem = "failed without a message";
+        row.error = error.what();
+        if (row.error.empty()) row.error = "failed without a message";
       }
+      row.ms = watch.ms();
       const std::lock_guard<std::mutex> guard(mutex);
-      if (!problem.empty()) report.failures.push_back({request.name, std::move(problem)});
+      if (!row.error.empty()) report.failures.push_back({row.name, row.error});
       ++num_done;
       try {
-        if (progress) progress(num_done, requests.size(), request.name, watch.ms());
+        if (progress) progress(num_done, requests.size(), request.name, row.ms);
       } catch (...) {
         // A progress bar that fails is no reason to stop compiling.
       }

@@ -89,17 +89,23 @@ class Runtime {
   // Folder of the entry. With options.arch set, needs no device.
   std::filesystem::path compile_without_load(std::string_view name, std::string_view source,
                                              const CompilerOptions& override_options = {}) {
+    return ensure_entry(name, source, override_options).dir;
+  }
+
+  // The same, with what it took.
+  detail::EnsuredEntry ensure_entry(std::string_view name, std::string_view source,
+                                    const CompilerOptions& override_options = {}) {
     detail::require_kernel_name(name);
     const CompilerOptions options = default_compiler_options.override_with(override_options);
     const Request request = make_request(name, source, options);
     const GilScopedRelease without_gil;
     return *builds_.current().run(str::format("{}.{}", name, request.digest), [&] {
       const auto compiler = find_compiler(options);
-      const auto same_path = [](const DiskCache::Entry& entry) {
-        return std::make_shared<const std::filesystem::path>(entry.dir);
-      };
-      auto found = find_or_build(request, source, options, compiler, same_path);
-      return found;
+      return find_or_build(request, source, options, compiler,
+                           [&](const DiskCache::Entry& entry, bool is_new) {
+                             return std::make_shared<const detail::EnsuredEntry>(
+                                 detail::EnsuredEntry{entry.dir, request.digest, !is_new});
+                           });
     });
   }
 
@@ -171,9 +177,9 @@ class Runtime {
   std::shared_ptr<Kernel> obtain(const Request& request, std::string_view source,
                                  const CompilerOptions& options, int device_index) {
     const auto compiler = find_compiler(options);
-    return find_or_build(request, source, options, compiler, [&](const DiskCache::Entry& entry) {
-      return load(request, entry, device_index);
-    });
+    return find_or_build(
+        request, source, options, compiler,
+        [&](const DiskCache::Entry& entry, bool) { return load(request, entry, device_index); });
   }
 
   // `use` turns an entry into the answer. When it throws because the loader refuses the binary, the
@@ -181,7 +187,8 @@ class Runtime {
   template <class Use>
   auto find_or_build(const Request& request, std::string_view source,
                      const CompilerOptions& options, const detail::CompilerVerdict& compiler,
-                     const Use& use) -> decltype(use(std::declval<const DiskCache::Entry&>())) {
+                     const Use& use)
+      -> decltype(use(std::declval<const DiskCache::Entry&>(), false)) {
     std::exception_ptr refusal;
     if (auto hit = try_disk(request, compiler, use, refusal)) return hit;
     detail::require_compile_allowed(env, config, request.name, request.digest);
@@ -191,7 +198,7 @@ class Runtime {
     if (auto hit = try_disk(request, compiler, use, refusal)) return hit;
     const DiskCache::Entry entry = build(request, source, options, compiler);
     try {
-      return use(entry);
+      return use(entry, true);
     } catch (const exception::Exception& error) {
       if (detail::is_refusal(error)) disk_cache->discard(entry, error.message());
       throw;
@@ -201,14 +208,14 @@ class Runtime {
   template <class Use>
   auto try_disk(const Request& request, const detail::CompilerVerdict& compiler, const Use& use,
                 std::exception_ptr& refusal)
-      -> decltype(use(std::declval<const DiskCache::Entry&>())) {
+      -> decltype(use(std::declval<const DiskCache::Entry&>(), false)) {
     const auto accepts = [&](const Manifest& manifest, bool is_user_layer) {
       return !is_user_layer || compiler.why_not != nullptr || manifest.build == compiler.build;
     };
     auto entry = disk_cache->find(request.name, request.digest, accepts);
     if (!entry) return nullptr;
     try {
-      auto answer = use(*entry);
+      auto answer = use(*entry, false);
       report(Event::Kind::kDiskHit, request, 0);
       return answer;
     } catch (const exception::Exception& error) {
@@ -278,7 +285,7 @@ class Runtime {
   }
 
   detail::PerProcess<SingleFlight<Kernel>> flights_;
-  detail::PerProcess<SingleFlight<const std::filesystem::path>> builds_;
+  detail::PerProcess<SingleFlight<const detail::EnsuredEntry>> builds_;
   detail::EphemeralEntries ephemeral_entries_;
   LazyInit<DiskCache> scratch_;  // has no folder: what it stages is private
 };

@@ -45,6 +45,13 @@ struct Request {
   std::string target;
 };
 
+// An entry that was there, or is there now.
+struct EnsuredEntry {
+  std::filesystem::path dir;
+  std::string request;      // digest
+  bool was_cached = false;  // nothing had to be compiled
+};
+
 struct CompilerVerdict {
   std::optional<CompilerInfo> info;
   std::string build;           // digest
@@ -199,7 +206,12 @@ inline std::vector<std::filesystem::path> cache_dirs(const Env& env) {
 
 inline std::function<void(std::string_view)> warn_on_stderr(const Config& config) {
   return [prefix = config.env_prefix](std::string_view text) {
-    std::fputs(str::format("{}: warning: {}\n", prefix, text).c_str(), stderr);
+    // The cache knows no prefix; who reads the text needs the variable's whole name.
+    std::string line = str::format("{}: warning: {}\n", prefix, text);
+    constexpr std::string_view kBlank = "<PREFIX>";
+    for (std::size_t at; (at = line.find(kBlank)) != std::string::npos;)
+      line.replace(at, kBlank.size(), prefix);
+    std::fputs(line.c_str(), stderr);
   };
 }
 

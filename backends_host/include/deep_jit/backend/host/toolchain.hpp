@@ -146,10 +146,10 @@ inline Toolchain search_compiler(const Env& env) {
   };
   // A compiler that was asked for by name is used or missed, never replaced.
   if (const auto own = env.get<std::string>("JIT_HOST_COMPILER"); own && !own->empty()) {
-    take("JIT_HOST_COMPILER", *own);
+    take(env.variable("JIT_HOST_COMPILER"), *own);
     return found;
   }
-  found.looked_at.push_back("JIT_HOST_COMPILER: not set");
+  found.looked_at.push_back(env.variable("JIT_HOST_COMPILER") + ": not set");
   const char* cxx = std::getenv("CXX");
   if (cxx == nullptr || *cxx == '\0') {
     found.looked_at.push_back("CXX: not set");
@@ -169,9 +169,8 @@ inline Toolchain find_compiler(const Env& env) {
       kToolchain,
       "host: compile: compiler: given a machine without one; looked at\n    {}\n"
       "  Rule HOST_COMPILER: a kernel that is in no cache needs a C++20 compiler.\n"
-      "  Fix: install g++ 11 or newer, name one in JIT_HOST_COMPILER, or bring a cache that was "
-      "filled elsewhere.",
-      str::join(found.looked_at, "\n    "));
+      "  Fix: install g++ 11 or newer, name one in {}, or bring a cache that was filled elsewhere.",
+      str::join(found.looked_at, "\n    "), env.variable("JIT_HOST_COMPILER"));
 }
 
 // Contents, not places: the same package in another folder is the same compiler. Why no --version:

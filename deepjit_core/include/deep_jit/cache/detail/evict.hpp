@@ -1,7 +1,7 @@
 // Keeps a layer within its size: the entry whose use lies longest back goes first.
 //
 //   touch_entry(dir);                                   // at each hit, at most once a minute
-//   std::uint64_t left = evict(layer, max_bytes, keep); // bytes that remain
+//   Evicted done = evict(layer, max_bytes, keep);       // what went, and what remains
 //
 // Also drops what crashed builds and set-aside entries left long ago. Leaves when to call it to
 // cache/disk.hpp.
@@ -57,6 +57,12 @@ inline EntrySize measure_entry(const Path& dir) {
   return size;
 }
 
+struct Evicted {
+  std::size_t num_entries = 0;  // that went
+  std::uint64_t num_bytes = 0;  // that went with them
+  std::uint64_t num_bytes_left = 0;
+};
+
 // Renamed first: nobody ever finds half an entry.
 inline bool remove_entry(const Layer& layer, const Path& dir) {
   if (!filesystem::private_mkdirs(layer.tmp())) return false;
@@ -74,26 +80,29 @@ inline void drop_leftovers(const Path& folder, std::int64_t max_age_s) {
   }
 }
 
-inline std::uint64_t evict(const Layer& layer, std::uint64_t max_bytes, const Path& keep) {
+inline Evicted evict(const Layer& layer, std::uint64_t max_bytes, const Path& keep) {
   constexpr std::int64_t kDay_s = 86400;
   drop_leftovers(layer.tmp(), kDay_s);
   drop_leftovers(layer.damaged(), 7 * kDay_s);
   std::vector<EntrySize> sizes;
-  std::uint64_t total = 0;
+  Evicted done;
   for (const Path& folder : {layer.entries(), layer.packs()}) {
     for (const std::string& name : filesystem::list_dir(folder)) {
       sizes.push_back(measure_entry(folder / name));
-      total += sizes.back().num_bytes;
+      done.num_bytes_left += sizes.back().num_bytes;
     }
   }
   std::sort(sizes.begin(), sizes.end(), [](const EntrySize& a, const EntrySize& b) {
     return std::pair(a.used_s, a.used_ns) < std::pair(b.used_s, b.used_ns);
   });
   for (const EntrySize& size : sizes) {
-    if (total <= max_bytes) break;
-    if (size.dir != keep && remove_entry(layer, size.dir)) total -= size.num_bytes;
+    if (done.num_bytes_left <= max_bytes) break;
+    if (size.dir == keep || !remove_entry(layer, size.dir)) continue;
+    ++done.num_entries;
+    done.num_bytes += size.num_bytes;
+    done.num_bytes_left -= size.num_bytes;
   }
-  return total;
+  return done;
 }
 
 }  // namespace cache_detail

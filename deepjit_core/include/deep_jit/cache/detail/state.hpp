@@ -178,7 +178,7 @@ class DiskState {
     constexpr int kScanEvery = 64;  // others write here too
     layer_bytes_ += measure_entry(added.dir).num_bytes;
     if (num_publishes_++ % kScanEvery == 0 || layer_bytes_ > max_bytes_)
-      layer_bytes_ = evict(layer, max_bytes_, added.dir);
+      layer_bytes_ = evict(layer, max_bytes_, added.dir).num_bytes_left;
   }
 
   [[noreturn]] static void fail_io(std::string_view verb, const Path& file,
