@@ -54,18 +54,21 @@ def torch_folder() -> Path:
     return Path(found.origin).parent
 
 
-def cuda_headers() -> Path:
-    """The folder of cuda.h: compiled against, never linked."""
-    roots = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")]
+def cuda_header_folder() -> Path:
+    """The folder of cuda.h: declarations to compile against; no CUDA library is linked."""
+    folders = [
+        Path(root, "include") for root in map(os.environ.get, ("CUDA_HOME", "CUDA_PATH")) if root
+    ]
     found = importlib.util.find_spec("nvidia")
-    packages = [Path(folder) for folder in found.submodule_search_locations or ()] if found else []
-    roots += [*sorted(package / "cu13" for package in packages), "/usr/local/cuda"]
-    for root in filter(None, roots):
-        if (Path(root) / "include/cuda.h").is_file():
-            return Path(root) / "include"
+    for site in (found.submodule_search_locations or []) if found else []:
+        folders += sorted(Path(site).glob("*/include"), reverse=True)
+    folders.append(Path("/usr/local/cuda/include"))
+    for folder in folders:
+        if (folder / "cuda.h").is_file():
+            return folder
     raise SystemExit(
-        "cuda.h is needed to build (the header alone, no toolkit): "
-        "pip install nvidia-cuda-runtime, or set CUDA_HOME"
+        "cuda.h is needed to build, and no toolkit: pip install nvidia-cuda-runtime, or name a"
+        " toolkit in CUDA_HOME"
     )
 
 
@@ -81,7 +84,8 @@ class BuildExtension(build_ext):
         defines = ["-DDJ_DISABLE_GIL=1", f"-DTORCH_TARGET_VERSION={torch_target_version()}"]
         includes = [f"-I{ROOT / folder}" for folder in INCLUDE_DIRS if (ROOT / folder).is_dir()]
         command = [compiler, *FLAGS, *os.environ.get("CXXFLAGS", "").split(), *defines, *includes]
-        command += ["-isystem", str(torch / "include"), "-isystem", str(cuda_headers())]
+        for folder in (torch / "include", cuda_header_folder()):
+            command += ["-isystem", str(folder)]
         objects = [Path(self.build_temp, source).with_suffix(".o") for source in ext.sources]
 
         def compile_one(source: str, target: Path) -> None:

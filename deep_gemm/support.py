@@ -120,14 +120,18 @@ def precompile(
     k: int | Iterable[int],
     *,
     dtypes: torch.dtype | Iterable[torch.dtype] | None = None,
+    gran_k: int | Iterable[int] | None = None,
     arch: str | None = None,
     num_threads: int | None = None,
     dry_run: bool = False,
 ) -> dict[str, Any]:
     """Compile every kernel that `op` can pick for these n and k, whatever m is.
 
-    Allocates no tensors and needs no device when `arch` is given. `dtypes` are those of d. With
-    `dry_run` the answer lists the kernels and compiles none. Raises Toolchain when one fails.
+    Allocates no tensors and needs no device when `arch` is given. `dtypes` are those of d (both
+    when left out); `gran_k` are the granularities of the scales along k (those of the published
+    recipes when left out). The answer is {"kernels": [{"name", "request", "cached", "ms"}],
+    "compiled", "failed"}: each kernel once, however many sizes share it. With `dry_run` nothing is
+    compiled, and `cached` says what would be. Raises Toolchain when a kernel fails.
     """
     if isinstance(dtypes, torch.dtype):
         dtypes = [dtypes]
@@ -137,6 +141,7 @@ def precompile(
         n=_list_of(n),
         k=_list_of(k),
         dtypes=None if dtypes is None else ",".join(str(dtype)[6:] for dtype in dtypes),
+        gran_k=None if gran_k is None else _list_of(gran_k),
         device=_device_of_arch(arch),
         arch=arch,
         num_threads=num_threads,

@@ -17,33 +17,35 @@
 // dtype is torch's name without "torch.". A 0-dim tensor has empty sizes. Optional trailing
 // ":cpu" or ":cuda:0" gives the device; without it the `device` key does (default cpu).
 //
-// what            args (? = optional)                                answer
-// schemas         -                                                  ["fp8_gemm_nt(Tensor a, ...)
-// -> ()", ...] counters        - {"compiles","disk_hits","memory_hits","loads",
-//                                                                     "compile_ms","load_ms"}
-// counters_reset  -                                                  same shape, the values before
-// the reset supports        op; one tensor per schema argument (a, a_scale,    {"ok": true,
-// "reason": "", "rule": ""}, or
-//                 b, b_scale, d, c?); gran_m? gran_n? gran_k_a?      {"ok": false, "reason":
-//                 five-part text, gran_k_b? disable_ue8m0_cast? alpha?               "rule":
-//                 "NAME", "kind": "Unsupported"} device? (cpu | cuda) arch? (90a, x86-64-v3, ...)
-// plan            as supports                                        {"plan": one line, "kernel":
-// name, "source": text} precompile      op; n, k (lists "512,7168"); dtypes? of d; {"kernels":
-// [{"name","cached","ms"}], "compiled": 2,
-//                 device? arch? num_threads? dry_run?                 "failed": [{"name","error"}]}
-// doctor          -                                                  {"host": {...}, "cuda": {...},
-// "cache": {...}}:
-//                                                                     found, missing, reason, fix;
-//                                                                     never compiles
-// jit_handle      -                                                  {"address": 140...}: the
-// existing runtime cache_list      - [{"name","request","build","bytes","dir"}, ...] cache_verify
-// -                                                  {"checked": 12, "damaged": ["..."]}
-// cache_prune     max_bytes                                          {"removed": 3, "bytes": 12345}
-// cache_pack      file                                               {"packed": 12, "file": "..."}
-// cache_unpack    file                                               {"unpacked": 12, "file":
-// "..."} owner           - {"namespace","is_owner","claimed_alias","error"}:
-//                                                                     how registration went in this
-//                                                                     process
+// what, its args (? = optional), its answer:
+//
+// schemas         []: "fp8_gemm_nt(Tensor a, ...) -> ()", ...
+// counters        {"compiles", "disk_hits", "memory_hits", "loads", "compile_ms", "load_ms"}
+// counters_reset  the same, as it was before the reset
+// supports        op; one tensor per schema argument (a, a_scale, b, b_scale, d, c?); gran_m?
+//                 gran_n? gran_k_a? gran_k_b? disable_ue8m0_cast? alpha? device? (cpu | cuda) arch?
+//                 (90a, x86-64-v3, ...)
+//                 {"ok": true, "reason": "", "rule": ""}, or {"ok": false, "reason": five-part
+//                 text, "rule": "NAME", "kind": "Unsupported"}
+// plan            as supports
+//                 {"plan": one line, "kernel": name, "source": text}
+// precompile      op; n, k (lists: 512,7168); dtypes? of d; gran_k? (lists) device? arch?
+//                 num_threads? dry_run? only? (digests)
+//                 {"kernels": [{"name", "request", "cached", "ms"}], "compiled": 2, "failed":
+//                 [{"name", "error"}]}; each kernel once, however many sizes share it
+// doctor          {"host": {...}, "cuda": {...}, "cache": {...}, "package_root"}; a back end says
+//                 "found", "reason" and "fix", and so does each of its parts; never compiles
+// jit_handle      {"address": 140...}: the existing runtime
+// cache_list      [{"name", "request", "build", "target", "toolchain", "bytes", "dir"}, ...]
+// cache_verify    {"checked": 12, "damaged": ["..."]}
+// cache_prune     max_bytes
+//                 {"removed": 3, "bytes": 12345, "bytes_left": 99}
+// cache_pack      file; requests? (digests; all without it)
+//                 {"packed": 12, "file": "..."}
+// cache_unpack    file
+//                 {"unpacked": 12, "file": "..."}
+// owner           {"namespace", "is_owner", "claimed_alias", "error", "file"}: how registration
+//                 went in this process
 //
 // ---- Without a compiler ----
 // A CPU operator whose kernel cannot be compiled, because the machine has no C++ compiler, calls an

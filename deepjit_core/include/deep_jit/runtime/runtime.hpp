@@ -109,6 +109,16 @@ class Runtime {
     });
   }
 
+  // Whether the disk holds the kernel as compile() would take it. Compiles and loads nothing.
+  bool is_on_disk(std::string_view name, std::string_view source,
+                  const CompilerOptions& override_options = {}) {
+    detail::require_kernel_name(name);
+    const CompilerOptions options = default_compiler_options.override_with(override_options);
+    const Request request = make_request(name, source, options);
+    const auto compiler = find_compiler(options);
+    return disk_cache->find(request.name, request.digest, builds_of(compiler)).has_value();
+  }
+
   template <class... Args>
   void launch(const std::shared_ptr<Kernel>& kernel, const LaunchOptions& options, Args&&... args) {
     if (kernel == nullptr) [[unlikely]]
@@ -205,14 +215,18 @@ class Runtime {
     }
   }
 
+  // A user's own layer is held to today's compiler, where there is one.
+  static DiskCache::BuildFilter builds_of(const detail::CompilerVerdict& compiler) {
+    return [&compiler](const Manifest& manifest, bool is_user_layer) {
+      return !is_user_layer || compiler.why_not != nullptr || manifest.build == compiler.build;
+    };
+  }
+
   template <class Use>
   auto try_disk(const Request& request, const detail::CompilerVerdict& compiler, const Use& use,
                 std::exception_ptr& refusal)
       -> decltype(use(std::declval<const DiskCache::Entry&>(), false)) {
-    const auto accepts = [&](const Manifest& manifest, bool is_user_layer) {
-      return !is_user_layer || compiler.why_not != nullptr || manifest.build == compiler.build;
-    };
-    auto entry = disk_cache->find(request.name, request.digest, accepts);
+    auto entry = disk_cache->find(request.name, request.digest, builds_of(compiler));
     if (!entry) return nullptr;
     try {
       auto answer = use(*entry, false);
