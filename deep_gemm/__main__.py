@@ -4,10 +4,14 @@
     python -m deep_gemm supports fp8_gemm_nt --m 128 --n 2112 --k 7168 --arch 90a
     python -m deep_gemm precompile fp8_gemm_nt --n 2112 576 --k 7168
     python -m deep_gemm bench --family dense_fp8 --peer FOLDER
+    python -m deep_gemm precompile --model deepseek-v3 --tensor-parallel 8
     python -m deep_gemm cache ls | verify | prune --max-bytes 100000000 | pack FILE | unpack FILE
 
---json prints the answer as JSON. Exit codes: 0 yes or done, 1 no or something is wrong (not
-supported, nothing can run, damaged entries, a failed kernel), 2 wrong usage.
+--json prints the answer as JSON, on standard output alone. Exit codes:
+  0  yes, or done
+  1  no, or something is wrong: not supported, nothing can run, a damaged entry, a failed kernel,
+     an error (its kind and text go to standard error)
+  2  wrong usage, or a part that this installation lacks
 """
 
 from __future__ import annotations
@@ -19,7 +23,9 @@ from typing import Any
 
 import torch
 
-from . import _ops, errors, support
+from . import _ops, errors, fleet, support
+from ._progress import progress
+from ._tables import doctor_text, size_text, table
 from ._version import __version__
 from .bench import _command as bench_command
 
@@ -28,29 +34,15 @@ __all__ = ["main"]
 _OUTPUTS = {"bfloat16": torch.bfloat16, "float32": torch.float32}
 
 
-def _print(answer: Any, as_json: bool, lines: list[str]) -> None:
-    print(json.dumps(answer, indent=2, sort_keys=True) if as_json else "\n".join(lines))
-
-
-def _flat(value: Any, prefix: str = "") -> list[str]:
-    if isinstance(value, dict):
-        rows = []
-        for name, item in value.items():
-            if isinstance(item, (dict, list)) and item:
-                rows += [f"{prefix}{name}:", *_flat(item, prefix + "  ")]
-            else:
-                rows.append(f"{prefix}{name}: {'-' if item in ('', None, [], {}) else item}")
-        return rows
-    if isinstance(value, list):
-        return [row for item in value for row in _flat(item, prefix)]
-    return [f"{prefix}{value}"]
+def _print(answer: Any, as_json: bool, text: str) -> None:
+    print(json.dumps(answer, indent=2, sort_keys=True) if as_json else text)
 
 
 def _doctor(flags: argparse.Namespace) -> int:
     answer = support.doctor()
-    _print(answer, flags.json, _flat(answer))
-    usable = [answer[name].get("found", False) for name in ("host", "cuda") if name in answer]
-    return 0 if any(usable) else 1
+    _print(answer, flags.json, doctor_text(answer, verbose=flags.verbose))
+    back_ends = [answer[name] for name in answer if "found" in answer[name]]
+    return 0 if any(one["found"] for one in back_ends) else 1
 
 
 def _example_call(op: str, m: int, n: int, k: int, out: torch.dtype) -> tuple[Any, ...]:
@@ -78,58 +70,114 @@ def _supports(flags: argparse.Namespace) -> int:
     if exists and flags.n and flags.k:
         args = _example_call(flags.op, flags.m, flags.n, flags.k, _OUTPUTS[flags.output])
     ok, why = support.supports(flags.op, *args, arch=flags.arch)
-    _print({"op": flags.op, "ok": ok, "reason": why}, flags.json, ["yes" if ok else f"no: {why}"])
+    _print({"op": flags.op, "ok": ok, "reason": why}, flags.json, "yes" if ok else f"no: {why}")
     return 0 if ok else 1
 
 
-def _state(kernel: dict[str, Any]) -> str:
-    """What happened to one kernel; nothing is known of it after a dry run."""
-    if kernel.get("cached"):
-        return "  cached"
-    return f"  {kernel['ms']:.0f} ms" if "ms" in kernel else ""
+def _state(kernel: dict[str, Any], dry_run: bool) -> str:
+    if kernel["cached"]:
+        return "cached"
+    return "to compile" if dry_run else "compiled"
 
 
 def _precompile(flags: argparse.Namespace) -> int:
-    answer = support.precompile(
-        flags.op,
-        flags.n,
-        flags.k,
-        dtypes=_OUTPUTS[flags.output] if flags.output else None,
-        arch=flags.arch,
-        num_threads=flags.num_threads,
-        dry_run=flags.dry_run,
-    )
-    rows = [kernel["name"] + _state(kernel) for kernel in answer["kernels"]]
-    _print(answer, flags.json, [*rows, f"{answer['compiled']} compiled"])
+    if flags.model:
+        return _precompile_model(flags)
+    if not (flags.op and flags.n and flags.k):
+        print("precompile: give an operator with --n and --k, or --model", file=sys.stderr)
+        return 2
+    ask: dict[str, Any] = {"op": flags.op, "n": flags.n, "k": flags.k, "arch": flags.arch}
+    ask |= {"dtypes": _OUTPUTS[flags.output] if flags.output else None, "gran_k": flags.gran_k}
+    answer = support.precompile(**ask, dry_run=True)
+    if not flags.dry_run:
+        missing = sum(not kernel["cached"] for kernel in answer["kernels"])
+        with progress(missing, shown=_is_seen(flags) and missing > 0) as bar:
+            bar.set_description("compiling")
+            support.set_event_callback(
+                lambda event: bar.update(1) if event["event"] == "compile" else None
+            )
+            try:
+                answer = support.precompile(**ask, num_threads=flags.num_threads)
+            finally:
+                support.set_event_callback(None)
+    rows = [
+        (kernel["name"], kernel["request"][:12], _state(kernel, flags.dry_run),
+         f"{kernel['ms']:.0f}")
+        for kernel in answer["kernels"]
+    ]  # fmt: skip
+    text = table(("kernel", "request", "state", "ms"), rows)
+    _print(answer, flags.json, f"{text}\n{answer['compiled']} compiled")
     return 0
+
+
+def _precompile_model(flags: argparse.Namespace) -> int:
+    shapes = fleet.linears(flags.model, flags.tensor_parallel)
+    with progress(0, shown=_is_seen(flags)) as bar:
+        bar.set_description(f"compiling for {flags.model}")
+        report = fleet.precompile_linears(
+            shapes,
+            arch=flags.arch,
+            num_threads=flags.num_threads,
+            on_kernel=lambda row: bar.update(1),
+        )
+    rows = [(one.layer, one.op, one.n, one.k) for one in shapes]
+    lines = [table(("layer", "operator", "n", "k"), rows)]
+    lines += [f"skipped {op}: {why.splitlines()[0]}" for op, why in sorted(report.skipped.items())]
+    lines.append(f"{report.kernels} kernels serve these shapes, {report.compiled} compiled now")
+    _print(vars(report) | {"model": flags.model}, flags.json, "\n".join(lines))
+    return 0
+
+
+def _is_seen(flags: argparse.Namespace) -> bool:
+    return sys.stderr.isatty() and not flags.json
 
 
 def _cache(flags: argparse.Namespace) -> int:
     if flags.action == "ls":
         entries = _ops.query("cache_list")
-        rows = [f"{entry['bytes']:>10}  {entry['name']}  {entry['dir']}" for entry in entries]
-        _print(entries, flags.json, [*rows, f"{len(entries)} entries"])
+        rows = [
+            (entry["name"], entry["target"], size_text(entry["bytes"]), entry["request"][:12],
+             entry["dir"])
+            for entry in entries
+        ]  # fmt: skip
+        total = size_text(sum(entry["bytes"] for entry in entries))
+        text = table(("kernel", "target", "size", "request", "folder"), rows)
+        _print(entries, flags.json, f"{text}\n{len(entries)} entries, {total}")
         return 0
     if flags.action == "verify":
         answer = _ops.query("cache_verify")
-        _print(answer, flags.json, _flat(answer))
+        lines = [
+            *answer["damaged"],
+            f"{answer['checked']} checked, {len(answer['damaged'])} damaged",
+        ]
+        _print(answer, flags.json, "\n".join(lines))
         return 1 if answer["damaged"] else 0
     if flags.action == "prune":
         answer = _ops.query("cache_prune", max_bytes=flags.max_bytes)
-    else:
-        answer = _ops.query(f"cache_{flags.action}", file=flags.file)
-    _print(answer, flags.json, _flat(answer))
+        gone, left = size_text(answer["bytes"]), size_text(answer["bytes_left"])
+        _print(answer, flags.json, f"{answer['removed']} entries removed, {gone}; {left} left")
+        return 0
+    answer = _ops.query(f"cache_{flags.action}", file=flags.file)
+    count = answer[f"{flags.action}ed"]
+    _print(answer, flags.json, f"{count} entries {flags.action}ed: {answer['file']}")
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m deep_gemm", description=__doc__.split("\n")[0])
+    usage, _, codes = __doc__.partition("Exit codes:")
+    parser = argparse.ArgumentParser(
+        prog="python -m deep_gemm",
+        description=usage.split("\n")[0],
+        epilog="exit codes:" + codes,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--version", action="version", version=__version__)
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--json", action="store_true", help="print the answer as JSON")
     commands = parser.add_subparsers(dest="command", required=True)
 
     doctor = commands.add_parser("doctor", parents=[shared], help="what this machine offers")
+    doctor.add_argument("--verbose", action="store_true", help="every place that was looked at")
     doctor.set_defaults(run=_doctor)
 
     supports = commands.add_parser("supports", parents=[shared], help="would a call run?")
@@ -142,11 +190,14 @@ def _parser() -> argparse.ArgumentParser:
     supports.set_defaults(run=_supports)
 
     precompile = commands.add_parser("precompile", parents=[shared], help="fill the cache")
-    precompile.add_argument("op")
-    precompile.add_argument("--n", type=int, nargs="+", required=True)
-    precompile.add_argument("--k", type=int, nargs="+", required=True)
+    precompile.add_argument("op", nargs="?")
+    precompile.add_argument("--n", type=int, nargs="+")
+    precompile.add_argument("--k", type=int, nargs="+")
     precompile.add_argument("--output", choices=sorted(_OUTPUTS))
-    precompile.add_argument("--arch")
+    precompile.add_argument("--gran-k", type=int, nargs="+", help="granularity of scales along k")
+    precompile.add_argument("--model", choices=sorted(fleet.MODELS), help="instead of op, n and k")
+    precompile.add_argument("--tensor-parallel", type=int, default=1)
+    precompile.add_argument("--arch", help="another machine, such as 90a or x86-64-v3")
     precompile.add_argument("--num-threads", type=int)
     precompile.add_argument("--dry-run", action="store_true", help="list, compile nothing")
     precompile.set_defaults(run=_precompile)
@@ -166,6 +217,7 @@ def _parser() -> argparse.ArgumentParser:
         mover = actions.add_parser(action, parents=[shared], help=text)
         mover.add_argument("file")
         mover.set_defaults(run=_cache)
+
     return parser
 
 

@@ -13,20 +13,24 @@ quantising costs, DeepGEMM's similarity measure). Timings here are an impression
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import importlib
 import json
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable
 
-import torch
-from absl import app, flags
+# Why before torch: it complains while it is imported, and nothing here uses NumPy.
+warnings.filterwarnings("ignore", message="Failed to initialize NumPy", category=UserWarning)
+
+import torch  # noqa: E402
+from absl import app, flags  # noqa: E402
 
 # Why: as a program this file has no package around it, vendored it has another one.
 deep_gemm = importlib.import_module(__package__ or "deep_gemm")
+_progress = importlib.import_module(f"{deep_gemm.__name__}._progress").progress
 
 _FULL = flags.DEFINE_bool("full", False, "Also run m = 4096.")
 _ROWS = flags.DEFINE_multi_integer("m", None, "Rows of the activations, instead of 1 and 128.")
@@ -74,41 +78,6 @@ class Weights:
     scale: torch.Tensor
     columns: torch.Tensor
     sampled: torch.Tensor
-
-
-class _PlainBar:
-    """Progress on stderr for machines without tqdm."""
-
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._done = 0
-
-    def set_description(self, text: str) -> None:
-        filled = 24 * self._done // self._total
-        bar = "#" * filled + "-" * (24 - filled)
-        print(f"\r[{bar}] {self._done}/{self._total} {text:<44}", end="", file=sys.stderr)
-        sys.stderr.flush()
-
-    def update(self, count: int) -> None:
-        self._done += count
-
-    def close(self) -> None:
-        self.set_description("done")
-        print(file=sys.stderr)
-
-
-@contextlib.contextmanager
-def _progress(total: int) -> Iterator[_PlainBar]:
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        bar = _PlainBar(total)
-    else:
-        bar = tqdm(total=total, file=sys.stderr, leave=True)
-    try:
-        yield bar
-    finally:
-        bar.close()
 
 
 def _device() -> torch.device:

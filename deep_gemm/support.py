@@ -50,7 +50,7 @@ def _facts(tensor: torch.Tensor) -> str:
     return f"{str(tensor.dtype)[6:]}:{sizes}:{strides}{device}"
 
 
-def _device_of_arch(arch: str | None) -> str | None:
+def device_of_arch(arch: str | None) -> str | None:
     return None if arch is None else ("cuda" if arch[:1].isdigit() else "cpu")
 
 
@@ -61,7 +61,7 @@ def _query_args(
     call = inspect.signature(getattr(_C, op)).bind(*args, **kwargs)
     call.apply_defaults()
     given = call.arguments
-    lines: dict[str, object] = {"op": op, "arch": arch, "device": _device_of_arch(arch)}
+    lines: dict[str, object] = {"op": op, "arch": arch, "device": device_of_arch(arch)}
     if "recipe" in given:
         lines["a"], lines["a_scale"] = map(_facts, _args.pair(op, "a", given["a"]))
         lines["b"], lines["b_scale"] = map(_facts, _args.pair(op, "b", given["b"]))
@@ -142,7 +142,7 @@ def precompile(
         k=_list_of(k),
         dtypes=None if dtypes is None else ",".join(str(dtype)[6:] for dtype in dtypes),
         gran_k=None if gran_k is None else _list_of(gran_k),
-        device=_device_of_arch(arch),
+        device=device_of_arch(arch),
         arch=arch,
         num_threads=num_threads,
         dry_run=int(dry_run) or None,

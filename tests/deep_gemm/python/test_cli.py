@@ -1,6 +1,11 @@
-"""The command line answers in text and JSON, and its exit codes say yes or no."""
+"""The command line answers in text and JSON, and its exit codes say yes, no or wrong usage."""
+
+from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,12 +18,58 @@ def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str]:
     return code, capsys.readouterr().out
 
 
+def fresh(folder: Path, *argv: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """One command in a process of its own, on a cache of its own."""
+    environment = {
+        **os.environ, "DG_JIT_CACHE_DIR": str(folder / "cache"),
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **variables,
+    }  # fmt: skip
+    command = [sys.executable, "-m", "deep_gemm", *argv]
+    return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+
 def test_doctor_says_what_was_found(capsys: pytest.CaptureFixture[str]) -> None:
     code, out = run(capsys, "doctor", "--json")
     answer = json.loads(out)
-    assert {"package", "host", "cuda"} <= set(answer)
+    assert {"package", "host", "cuda", "cache"} <= set(answer)
     assert code == (0 if answer["host"]["found"] or answer["cuda"]["found"] else 1)
-    assert "host:" in run(capsys, "doctor")[1]
+    assert "host " in run(capsys, "doctor")[1]
+
+
+def test_doctor_gives_each_part_of_cuda_a_verdict_with_a_way_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cuda = json.loads(run(capsys, "doctor", "--json")[1])["cuda"]
+    for part in (cuda, cuda["driver"], cuda["nvrtc"], cuda["nvcc"]):
+        assert bool(part["reason"]) is bool(part["fix"]) is not part["found"]
+    for tool in ("nvrtc", "nvcc"):
+        assert cuda[tool]["looked_at"]
+        assert bool(cuda[tool]["path"]) is cuda[tool]["found"]
+
+
+def test_doctor_compiles_nothing_and_names_the_variable_of_a_missing_compiler(
+    tmp_path: Path,
+) -> None:
+    marker = tmp_path / "compiler ran"
+    script = tmp_path / "g++"
+    script.write_text(f"#!/bin/sh\ntouch '{marker}'\n")
+    script.chmod(0o755)
+    done = fresh(tmp_path, "doctor", "--json", DG_JIT_HOST_COMPILER=str(script))
+    assert json.loads(done.stdout)["host"]["found"] and not marker.exists()
+    done = fresh(tmp_path, "doctor", DG_JIT_HOST_COMPILER="/nowhere/g++")
+    assert "DG_JIT_HOST_COMPILER" in done.stdout and "/nowhere/g++" in done.stdout
+
+
+def test_doctor_does_not_believe_in_an_nvrtc_that_the_loader_does_not_find(tmp_path: Path) -> None:
+    """A name without a folder is a candidate, and only the loader knows whether it exists."""
+    site = tmp_path / "empty"
+    site.mkdir()
+    done = fresh(tmp_path, "doctor", "--json", CUDA_HOME=str(site))
+    for place in json.loads(done.stdout)["cuda"]["nvrtc"]["looked_at"]:
+        if "loader path" in place and "usable" in place:
+            import ctypes
+
+            ctypes.CDLL(place.split(" ")[0])
 
 
 @pytest.mark.parametrize("op", ["fp8_gemm_nt", "fp8_gemm_tn", "bf16_gemm_tt"])
@@ -31,18 +82,60 @@ def test_supports_says_no_and_why(capsys: pytest.CaptureFixture[str]) -> None:
     assert code == 1 and json.loads(out)["reason"]
 
 
-def test_cache_round_trip(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert run(capsys, "precompile", "bf16_gemm_nt", "--n", "96", "--k", "64")[0] == 0
-    assert "bf16_gemm" in run(capsys, "cache", "ls")[1]
-    assert run(capsys, "cache", "verify")[0] == 0
+def test_cache_round_trip(tmp_path: Path) -> None:
+    assert fresh(tmp_path, "precompile", "bf16_gemm_nt", "--n", "96", "--k", "64").returncode == 0
+    listing = fresh(tmp_path, "cache", "ls").stdout
+    assert "host_bf16_gemm" in listing and "1 entries" in listing
+    assert fresh(tmp_path, "cache", "verify").returncode == 0
     pack = str(tmp_path / "all kernels.pack")
-    code, out = run(capsys, "cache", "pack", pack, "--json")
-    assert code == 0 and json.loads(out)["packed"] >= 1
-    code, out = run(capsys, "cache", "unpack", pack, "--json")
-    assert code == 0 and "unpacked" in json.loads(out)
+    assert json.loads(fresh(tmp_path, "cache", "pack", pack, "--json").stdout)["packed"] == 1
+    elsewhere = tmp_path / "elsewhere"
+    unpacked = fresh(elsewhere, "cache", "unpack", pack, "--json")
+    assert json.loads(unpacked.stdout)["unpacked"] == 1
+    dry = fresh(
+        elsewhere, "precompile", "bf16_gemm_nt", "--n", "8", "--k", "64", "--dry-run", "--json"
+    )
+    assert json.loads(dry.stdout)["kernels"][0]["cached"] is True
 
 
-def test_wrong_usage_exits_with_two() -> None:
+def test_prune_says_how_much_went_and_verify_finds_damage(tmp_path: Path) -> None:
+    fresh(tmp_path, "precompile", "bf16_gemm_nt", "--n", "96", "--k", "64")
+    entry = next((tmp_path / "cache/cache").iterdir())
+    size = sum(file.stat().st_size for file in entry.iterdir())
+    library = next(entry.glob("*.so"))
+    library.write_bytes(library.read_bytes()[:-1])
+    damaged = fresh(tmp_path, "cache", "verify", "--json")
+    assert damaged.returncode == 1 and len(json.loads(damaged.stdout)["damaged"]) == 1
+    pruned = json.loads(fresh(tmp_path, "cache", "prune", "--max-bytes", "0", "--json").stdout)
+    assert pruned == {"removed": 1, "bytes": size - 1, "bytes_left": 0}
+
+
+def test_models_are_precompiled_and_say_what_they_skip(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, out = run(capsys, "precompile", "--model", "qwen3-30b-a3b", "--json")
+    answer = json.loads(out)
+    assert code == 0 and answer["kernels"] >= 2 and answer["model"] == "qwen3-30b-a3b"
+    assert all(answer["skipped"].values())
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [["cache"], ["cache", "prune"], ["supports"], ["nonsense"], [], ["doctor", "--colour"]],
+    ids=["cache", "prune", "supports", "nonsense", "nothing", "flag"],
+)
+def test_wrong_usage_exits_with_two(argv: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
-        main(["cache"])
+        main(argv)
     assert caught.value.code == 2
+
+
+def test_precompile_without_sizes_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["precompile", "fp8_gemm_nt", "--n", "64"]) == 2
+    assert "--model" in capsys.readouterr().err
+
+
+def test_errors_go_to_stderr_with_their_kind(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["precompile", "softmax", "--n", "64", "--k", "64"]) == 1
+    captured = capsys.readouterr()
+    assert captured.err.startswith("InvalidArgument: ") and not captured.out
