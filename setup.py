@@ -1,11 +1,13 @@
-"""Builds the wheel with setuptools alone: the extension from csrc/ and the kernel headers.
+"""Builds the wheel with setuptools alone: the extension from csrc/, kernels and DeepJIT's headers.
 
     pip install .                        # or: pip wheel --no-build-isolation .
     python setup.py build_ext --inplace  # the extension beside deep_gemm/__init__.py
 
 The wheel is tagged cp310-abi3 and works with every CPython >= 3.10 and torch >= 2.10: the
-extension uses torch's stable ABI and no Python.h. Bazel builds the same sources; a test compares
-the two lists. Environment: CXX, CXXFLAGS, MAX_JOBS.
+extension uses torch's stable ABI and no Python.h. Two builds give the same bytes. Bazel builds the
+same sources and runs this file for //tools/packaging:wheel, with its own extension; tests compare
+the two. Environment: CXX, CXXFLAGS, MAX_JOBS, CUDA_HOME (for cuda.h), SOURCE_DATE_EPOCH,
+DG_PREBUILT_EXTENSION (a file to take instead of compiling).
 """
 
 from __future__ import annotations
@@ -13,15 +15,23 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
-ROOT = Path(__file__).resolve().parent
+# Not resolved: Bazel lays links to the sources side by side.
+ROOT = Path(__file__).absolute().parent
+sys.path.insert(0, str(ROOT))
+
+from tools.packaging.platform_tag import platform_tag  # noqa: E402
+
 INCLUDE_DIRS = [
     ".",
     "backends_ascend/include",
@@ -31,6 +41,15 @@ INCLUDE_DIRS = [
     "deepjit_core/include",
 ]
 FLAGS = ["-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-fvisibility-inlines-hidden"]
+# What one can embed the JIT with: shipped below include/, beside the kernels.
+SHIPPED_HEADERS = [
+    "backends_ascend/include",
+    "backends_cuda/include",
+    "backends_host/include",
+    "deepjit_core/include",
+]
+# Zip files know no earlier time; a fixed one makes two builds equal.
+os.environ.setdefault("SOURCE_DATE_EPOCH", "315532800")
 
 
 def extension_sources() -> list[str]:
@@ -79,10 +98,18 @@ class BuildExtension(build_ext):
         return str(Path(*fullname.split("."))) + ".abi3.so"
 
     def build_extension(self, ext: Extension) -> None:
+        if prebuilt := os.environ.get("DG_PREBUILT_EXTENSION"):
+            target = Path(self.get_ext_fullpath(ext.name))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(prebuilt, target)
+            target.chmod(0o755)
+            return
         torch = torch_folder()
         compiler = os.environ.get("CXX", "g++")
         defines = ["-DDJ_DISABLE_GIL=1", f"-DTORCH_TARGET_VERSION={torch_target_version()}"]
-        includes = [f"-I{ROOT / folder}" for folder in INCLUDE_DIRS if (ROOT / folder).is_dir()]
+        includes = [f"-I{folder}" for folder in INCLUDE_DIRS if (ROOT / folder).is_dir()]
+        # Messages name sources by their path from here, wherever here is.
+        includes += [f"-ffile-prefix-map={ROOT}/=", f"-ffile-prefix-map={torch.parent}/="]
         command = [compiler, *FLAGS, *os.environ.get("CXXFLAGS", "").split(), *defines, *includes]
         for folder in (torch / "include", cuda_header_folder()):
             command += ["-isystem", str(folder)]
@@ -103,6 +130,19 @@ class BuildExtension(build_ext):
         subprocess.run(link, check=True)
 
 
+class BuildPython(build_py):
+    """The package, and DeepJIT's headers merged into its include folder."""
+
+    def run(self) -> None:
+        super().run()
+        if self.editable_mode:
+            return
+        target = Path(self.build_lib, "deep_gemm/include")
+        for folder in SHIPPED_HEADERS:
+            if (ROOT / folder).is_dir():
+                shutil.copytree(ROOT / folder, target, dirs_exist_ok=True)
+
+
 class BdistWheel(bdist_wheel):
     """One wheel for every CPython: the extension has no Python in it."""
 
@@ -111,12 +151,17 @@ class BdistWheel(bdist_wheel):
         self.root_is_pure = False
 
     def get_tag(self) -> tuple[str, str, str]:
-        return "cp310", "abi3", super().get_tag()[2]
+        return "cp310", "abi3", self._platform()
+
+    def _platform(self) -> str:
+        # Asked for before anything is built, too, by tools that only want a name.
+        built = sorted(Path(self.bdist_dir or ".").glob("**/*.abi3.so"))
+        return platform_tag(built[0]) if built else super().get_tag()[2]
 
 
 if __name__ == "__main__":
     os.chdir(ROOT)
     setup(
         ext_modules=[Extension("deep_gemm._C_extension", extension_sources(), py_limited_api=True)],
-        cmdclass={"build_ext": BuildExtension, "bdist_wheel": BdistWheel},
+        cmdclass={"build_ext": BuildExtension, "bdist_wheel": BdistWheel, "build_py": BuildPython},
     )

@@ -7,7 +7,7 @@
 // again by the next caller. Waiters release the GIL. Leaves keys and caching to runtime.hpp.
 #pragma once
 
-#include <condition_variable>
+#include <atomic>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -57,12 +57,12 @@ class SingleFlight {
   }
 
  private:
+  // Why no condition variable: its wait() of GCC 12 would be the one symbol of the whole library
+  // that needs a newer libstdc++ than the rest does.
   struct Flight {
-    std::mutex mutex;
-    std::condition_variable landed;
-    bool has_landed = false;
+    std::atomic<int> has_landed{0};
     std::thread::id pilot = std::this_thread::get_id();
-    std::shared_ptr<V> value;
+    std::shared_ptr<V> value;  // Ordering: written before has_landed, read after
     std::exception_ptr error;
   };
 
@@ -70,8 +70,7 @@ class SingleFlight {
     DJ_HOST_ASSERT(flight.pilot != std::this_thread::get_id(),
                    "SingleFlight: the build of {} asks for itself", key);
     const GilScopedRelease without_gil;
-    std::unique_lock<std::mutex> guard(flight.mutex);
-    flight.landed.wait(guard, [&] { return flight.has_landed; });
+    flight.has_landed.wait(0, std::memory_order_acquire);
     if (flight.error) std::rethrow_exception(flight.error);
     return flight.value;
   }
@@ -84,13 +83,10 @@ class SingleFlight {
       const std::lock_guard<std::mutex> guard(mutex_);
       flights_.erase(std::string(key));
     }
-    {
-      const std::lock_guard<std::mutex> guard(flight.mutex);
-      flight.value = value;
-      flight.error = error;
-      flight.has_landed = true;
-    }
-    flight.landed.notify_all();
+    flight.value = value;
+    flight.error = error;
+    flight.has_landed.store(1, std::memory_order_release);
+    flight.has_landed.notify_all();
   }
 
   mutable std::mutex mutex_;
