@@ -134,6 +134,9 @@ class BuildPython(build_py):
     """The package, and DeepJIT's headers merged into its include folder."""
 
     def run(self) -> None:
+        if not self.editable_mode:
+            # What an earlier build left there would go into the wheel.
+            shutil.rmtree(Path(self.build_lib, "deep_gemm"), ignore_errors=True)
         super().run()
         if self.editable_mode:
             return
