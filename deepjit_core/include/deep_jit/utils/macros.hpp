@@ -8,7 +8,7 @@
 #pragma once
 
 #if defined(__GNUC__) || defined(__clang__)
-#define DJ_HIDDEN __attribute__((visibility("hidden")))
+#define DJ_HIDDEN [[gnu::visibility("hidden")]]
 #else
 #define DJ_HIDDEN
 #endif
