@@ -146,6 +146,7 @@ class Kernel {
           static_cast<std::uint32_t>(time), static_cast<std::uint32_t>(time >> 32)};
     }
     const DeviceScope scope(get_device_index());
+    binary_->note_launch();
     const aclError result = call(function.handle, static_cast<std::uint32_t>(grid), stream,
                                  config.numAttrs == 0 ? nullptr : &config);
     if (result == ACL_SUCCESS) [[likely]]

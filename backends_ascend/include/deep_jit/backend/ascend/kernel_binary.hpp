@@ -9,6 +9,8 @@
 // Unloaded with the object. Leaves launching to kernel.hpp.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -54,9 +56,16 @@ class KernelBinary {
                 });
   }
 
-  // At process exit the runtime may be gone already; its answer is of no use then.
+  // Why waiting: nothing says that unloading waits for kernels that still run. Answers are of no use
+  // here: at process exit the runtime may be gone already.
   ~KernelBinary() {
-    if (handle_ != nullptr) driver::lazy_aclrtBinaryUnLoad(handle_);
+    if (handle_ == nullptr) return;
+    std::int32_t current = -1;
+    const bool had_one = driver::lazy_aclrtGetDevice(&current) == ACL_SUCCESS;
+    if (was_launched_ && driver::lazy_aclrtSetDevice(get_device_index()) == ACL_SUCCESS)
+      driver::lazy_aclrtSynchronizeDevice();
+    driver::lazy_aclrtBinaryUnLoad(handle_);
+    if (had_one) driver::lazy_aclrtSetDevice(current);
   }
   KernelBinary(const KernelBinary&) = delete;
   KernelBinary& operator=(const KernelBinary&) = delete;
@@ -65,6 +74,7 @@ class KernelBinary {
   int get_device_index() const { return device_->get_index(); }
   const Device& device() const { return *device_; }
   aclrtBinHandle get_handle() const { return handle_; }
+  void note_launch() const { was_launched_.store(true, std::memory_order_relaxed); }
 
   std::string names() const {
     std::string text;
@@ -130,6 +140,7 @@ class KernelBinary {
 
   std::shared_ptr<const Device> device_;
   aclrtBinHandle handle_ = nullptr;
+  mutable std::atomic<bool> was_launched_{false};
   std::vector<KernelFunction> functions_;
 };
 
