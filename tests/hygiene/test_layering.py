@@ -19,6 +19,8 @@ PLANTED = {
     "deepjit_core/include/deep_jit/utils/c.hpp": "#include <format>",
     "backends_host/include/deep_jit/backend/host/a.hpp": "#include <cuda.h>",
     "backends_cuda/include/deep_jit/backend/cuda/a.hpp": "#include <torch/csrc/stable/tensor.h>",
+    "backends_ascend/include/deep_jit/backend/ascend/a.hpp": "#include <cuda.h>",
+    "deep_gemm/csrc/npu/a.cpp": "#include <deep_jit/backend/cuda/kernel.hpp>",
     "deep_gemm/csrc/plan/a.cpp": "#include <deep_gemm/csrc/launch/jit.hpp>",
     "deep_gemm/csrc/plan/b.cpp": 'const char* home = getenv("HOME");',
     "deep_gemm/csrc/plan/c.cpp": "static int calls = 0;",
@@ -46,6 +48,7 @@ LEGAL = {
     "deep_gemm/csrc/plan/b.cpp": "// reads no getenv",
     "deep_gemm/csrc/plan/c.cpp": "static_assert(sizeof(int) == 4);",
     "deep_gemm/csrc/launch/gemm_host.cpp": "#include <deep_jit/backend/host/kernel.hpp>",
+    "deep_gemm/csrc/npu/a.cpp": "#include <deep_jit/backend/ascend/kernel.hpp>",
     "deep_gemm/a.py": "from .utils import math",
 }
 

@@ -17,6 +17,7 @@ load("//tools/bazel/private:python_environment.bzl", "python_environment")
 load("//tools/bazel/private:repositories.bzl", "coverage_tools_shim", "debian_rules", "rules_cc_shim")
 load("//tools/bazel/private:torch_wheel.bzl", "torch_wheel")
 load("//tools/bazel/private:versions.bzl", "DEFAULT_TORCH", "MACHINE", "cells")
+load("//tools/bazel/private:wheel_members.bzl", "wheel_members")
 
 _DEBIAN_RULES = {
     "bazel_skylib": "/usr/share/bazel/tools/skylib",
@@ -26,6 +27,8 @@ _DEBIAN_RULES = {
 }
 
 _LOCKS = "@deepgemm//tools/toolchains/python:"
+
+_ASCEND_LOCKS = "@deepgemm//tools/toolchains/ascend:"
 
 def _torch_lock(version):
     if version == DEFAULT_TORCH:
@@ -61,6 +64,23 @@ def deepgemm_dependencies():
         )
     python_packages(name = "lint", lock = _LOCKS + "lint.lock.txt")
     cuda_headers(name = "cuda_headers", lock = "@deepgemm//tools/toolchains/cuda:headers.lock.txt")
+
+    _ascend_dependencies()
+
+def _ascend_dependencies():
+    """What stands in for CANN: headers to compile against, device binaries to read."""
+    wheel_members(
+        name = "ascend_headers",
+        lock = _ASCEND_LOCKS + "headers.lock.txt",
+        members = ["torch_npu/include/acl/*"],
+        strip_prefix = "torch_npu/include/",
+    )
+    for name, lock in {"ascend_kernels": "kernels", "ascend_kernels_large": "kernels_large"}.items():
+        wheel_members(
+            name = name,
+            lock = _ASCEND_LOCKS + lock + ".lock.txt",
+            members = ["*/kernel/ascend*/*.o", "*/kernel/ascend*/*.json"],
+        )
 
 # buildifier: disable=unused-variable
 def deepgemm_toolchains(compiler):

@@ -131,6 +131,17 @@ LAYERS = (
         r"\bgetenv\b",
     ),
     Layer(
+        "an NPU kernel set",
+        r"(deep_gemm/csrc/npu|backends_ascend/examples/npu_kernel_set)/.*",
+        (
+            SYSTEM,
+            csrc("utils", "plan", "problem"),
+            CORE,
+            r"deep_jit/backend/ascend/.*",
+            TORCH_STABLE,
+        ),
+    ),
+    Layer(
         "the extension's surface",
         r"deep_gemm/csrc/.*",
         (SYSTEM, r"deep_gemm/csrc/.*", ABI, CORE, TORCH_STABLE),

@@ -21,6 +21,9 @@ RULES = (
 
 # Tests of a whole folder, or of what only shows between processes.
 SUITES = {
+    "tests/backends_ascend/embedding": "three back ends in one translation unit",
+    "tests/backends_ascend/processes": "many processes on one cache",
+    "tests/backends_ascend/runtime": "Runtime<Ascend> from end to end",
     "tests/backends_host/processes": "many processes on one cache",
     "tests/backends_host/runtime": "Runtime<Host> from end to end",
     "tests/deepjit_core/cache/disk_fault": "one failing system call at a time",

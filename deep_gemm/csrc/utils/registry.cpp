@@ -37,7 +37,7 @@ namespace deep_gemm {
 namespace {
 
 struct Libraries {
-  TorchLibraryHandle cpu = nullptr, cuda = nullptr, any = nullptr;
+  TorchLibraryHandle cpu = nullptr, cuda = nullptr, npu = nullptr, any = nullptr;
 };
 
 std::vector<Libraries>& libraries() {
@@ -71,6 +71,7 @@ bool define(const std::string& ns) {
   };
   open("CPU", &lib.cpu);
   open("CUDA", &lib.cuda);
+  open("PrivateUse1", &lib.npu);
   open("CompositeExplicitAutograd", &lib.any);
   if (!is_ok) {
     registry().error += deep_jit::str::format("torch refused a schema of {}; ", ns);
@@ -135,6 +136,8 @@ OpRegistration::OpRegistration(const char* name, BoxedFunction function, Keys ke
     for (const Libraries& lib : libraries()) {
       if (keys == Keys::NoTensors) {
         put(lib.any);
+      } else if (keys == Keys::Npu) {
+        put(lib.npu);
       } else {
         put(lib.cpu);
         put(lib.cuda);

@@ -28,7 +28,8 @@ struct Registry {
 
 Registry& registry();
 
-enum class Keys { Tensors, NoTensors };
+// Tensors: CPU and CUDA alike. Npu: torch's PrivateUse1, for a kernel set beside those.
+enum class Keys { Tensors, NoTensors, Npu };
 
 struct OpRegistration {
   OpRegistration(const char* name, BoxedFunction function, Keys keys = Keys::Tensors) noexcept;
