@@ -34,7 +34,9 @@ def why_no_gpu() -> str:
 
 @functools.cache
 def cuda_include_dir() -> Path | None:
-    """CUDA_HOME, the default folder, or the headers of pip's nvidia packages."""
+    """What Bazel names, CUDA_HOME, the default folder, or the headers of pip's nvidia packages."""
+    if listing := os.environ.get("DJ_TEST_CUDA_INCLUDE"):
+        return Path(Path(listing).read_text().strip())
     roots = [Path(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if name in os.environ]
     roots.append(Path("/usr/local/cuda"))
     for site in map(Path, sys.path):

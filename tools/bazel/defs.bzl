@@ -9,6 +9,12 @@ load(
     _dj_cc_library = "dj_cc_library",
     _dj_cc_test = "dj_cc_test",
 )
+load(
+    "//tools/bazel/private:cuda_cubin.bzl",
+    _cubin_matrix_test = "cubin_matrix_test",
+    _cuda_cubin = "cuda_cubin",
+)
+load("//tools/bazel/private:cuda_toolchain.bzl", _dj_cuda_compilers = "dj_cuda_compilers")
 load("//tools/bazel/private:environments.bzl", _dj_python_environments = "dj_python_environments")
 load("//tools/bazel/private:jit.bzl", _jit_headers = "jit_headers")
 load("//tools/bazel/private:matrix.bzl", _dj_matrix = "dj_matrix")
@@ -25,9 +31,12 @@ load(
     _dj_torch_library = "dj_torch_library",
 )
 
+cubin_matrix_test = _cubin_matrix_test
+cuda_cubin = _cuda_cubin
 dj_cc_binary = _dj_cc_binary
 dj_cc_library = _dj_cc_library
 dj_cc_test = _dj_cc_test
+dj_cuda_compilers = _dj_cuda_compilers
 dj_extension_library = _dj_extension_library
 dj_matrix = _dj_matrix
 dj_py_binary = _dj_py_binary

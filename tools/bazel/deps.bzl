@@ -11,6 +11,7 @@ is kept, so a larger workspace can bring its own.
 """
 
 load("//tools/bazel/private:cuda_headers.bzl", "cuda_headers")
+load("//tools/bazel/private:cuda_toolkit.bzl", "cuda_repositories")
 load("//tools/bazel/private:machine.bzl", "machine_repository")
 load("//tools/bazel/private:packages_repository.bzl", "python_packages")
 load("//tools/bazel/private:python_environment.bzl", "python_environment")
@@ -27,6 +28,7 @@ _DEBIAN_RULES = {
 }
 
 _LOCKS = "@deepgemm//tools/toolchains/python:"
+_CUDA_LOCKS = "@deepgemm//tools/toolchains/cuda:"
 
 _ASCEND_LOCKS = "@deepgemm//tools/toolchains/ascend:"
 
@@ -63,7 +65,9 @@ def deepgemm_dependencies():
             torch = "@%s//:torch.txt" % cell.torch_name if cell.torch_name else None,
         )
     python_packages(name = "lint", lock = _LOCKS + "lint.lock.txt")
-    cuda_headers(name = "cuda_headers", lock = "@deepgemm//tools/toolchains/cuda:headers.lock.txt")
+    python_packages(name = "packaging", lock = _LOCKS + "packaging.lock.txt")
+    cuda_headers(name = "cuda_headers", lock = _CUDA_LOCKS + "headers.lock.txt")
+    cuda_repositories(_CUDA_LOCKS, existing)
 
     _ascend_dependencies()
 
@@ -84,9 +88,12 @@ def _ascend_dependencies():
 
 # buildifier: disable=unused-variable
 def deepgemm_toolchains(compiler):
-    """Registers the Python toolchains.
+    """Registers the Python and CUDA toolchains.
 
     Args:
       compiler: `COMPILER` of @machine//:checked.bzl, which proves that the machine was checked.
     """
-    native.register_toolchains("@deepgemm//tools/toolchains/python:all")
+    native.register_toolchains(
+        "@deepgemm//tools/toolchains/cuda:all",
+        "@deepgemm//tools/toolchains/python:all",
+    )

@@ -1,6 +1,7 @@
 """C++ libraries and tests with the flags of the house."""
 
 load("//tools/bazel/private:copts.bzl", "DJ_COPTS", "DJ_LINKOPTS")
+load("//tools/bazel/private:needs.bzl", "with_needs")
 
 def dj_cc_library(name, hdrs = [], srcs = [], copts = [], strip_include_prefix = None, **kwargs):
     """A cc_library with the flags of the house.
@@ -47,7 +48,7 @@ def dj_cc_binary(name, srcs, copts = [], **kwargs):
         **kwargs
     )
 
-def dj_cc_test(name, srcs, size = "small", copts = [], **kwargs):
+def dj_cc_test(name, srcs, size = "small", copts = [], needs = [], data = [], env = {}, **kwargs):
     """A cc_test with the flags of the house; linked statically, so it starts fast.
 
     Args:
@@ -55,8 +56,12 @@ def dj_cc_test(name, srcs, size = "small", copts = [], **kwargs):
       srcs: sources.
       size: small (a minute) unless said.
       copts: flags beyond the house's.
-      **kwargs: as for cc_test (`env`, `data`, `tags`, `deps`, ...).
+      needs: what is fetched for the test, by name: see needs.bzl.
+      data: runtime files.
+      env: variables.
+      **kwargs: as for cc_test (`tags`, `deps`, ...).
     """
+    with_all = with_needs(needs, data, env)
     native.cc_test(
         name = name,
         srcs = srcs,
@@ -64,5 +69,7 @@ def dj_cc_test(name, srcs, size = "small", copts = [], **kwargs):
         copts = DJ_COPTS + copts,
         linkopts = DJ_LINKOPTS,
         linkstatic = True,
+        data = with_all.data,
+        env = with_all.env,
         **kwargs
     )

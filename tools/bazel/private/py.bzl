@@ -5,6 +5,8 @@ The interpreter is the machine's python3 with the locked packages, chosen by the
 does, so a target that uses the packages is rerun then.
 """
 
+load("//tools/bazel/private:needs.bzl", "with_needs")
+
 _ENVIRONMENT = "//tools/toolchains/python:environment"
 
 def dj_py_library(name, srcs, **kwargs):
@@ -39,7 +41,7 @@ def dj_py_binary(name, srcs, data = [], **kwargs):
         **kwargs
     )
 
-def dj_py_test(name, srcs, data = [], args = [], size = "small", **kwargs):
+def dj_py_test(name, srcs, data = [], args = [], size = "small", needs = [], env = {}, **kwargs):
     """Runs pytest on `srcs` through the one shared main.
 
     torch, pytest, hypothesis, absl-py and bazel-runfiles are importable; so is everything in
@@ -52,15 +54,19 @@ def dj_py_test(name, srcs, data = [], args = [], size = "small", **kwargs):
       data: runtime files.
       args: further arguments for pytest.
       size: small (a minute) unless said.
+      needs: what is fetched for the test, by name: see needs.bzl.
+      env: variables.
       **kwargs: as for py_test.
     """
+    with_all = with_needs(needs, data, env)
     main = Label("//tools/bazel/private:pytest_main.py")
     native.py_test(
         name = name,
         srcs = srcs + [main],
         main = main,
         args = ["$(rootpaths %s)" % src for src in srcs] + args,
-        data = data + srcs + [Label(_ENVIRONMENT)],
+        data = with_all.data + srcs + [Label(_ENVIRONMENT)],
+        env = with_all.env,
         python_version = "PY3",
         size = size,
         **kwargs

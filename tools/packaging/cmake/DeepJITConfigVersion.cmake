@@ -1,0 +1,10 @@
+# The version of the headers; any minor of the same major satisfies a request.
+include("${CMAKE_CURRENT_LIST_DIR}/DeepJITVersionNumber.cmake")
+if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)
+  set(PACKAGE_VERSION_COMPATIBLE FALSE)
+else()
+  set(PACKAGE_VERSION_COMPATIBLE TRUE)
+  if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
+    set(PACKAGE_VERSION_EXACT TRUE)
+  endif()
+endif()
