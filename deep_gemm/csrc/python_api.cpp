@@ -2,7 +2,7 @@
 //   torch.ops.load_library("_C_extension.abi3.so"); torch.ops.deep_gemm.fp8_gemm_nt(...)
 // Leaves the implementations to ops/<stem>.cpp and the act of registering to utils/registry.cpp.
 #include <deep_gemm/csrc/utils/registration.h>
-
+#include <deep_gemm/csrc/utils/python_eager.hpp>
 #include <deep_gemm/csrc/utils/schemas.hpp>
 
 namespace deep_gemm {
@@ -78,4 +78,4 @@ const std::size_t kNumSchemas = sizeof(kSchemas) / sizeof(kSchemas[0]);
 
 }  // namespace deep_gemm
 
-REGISTER_EXTENSION(_C_extension)
+REGISTER_EXTENSION_WITH(_C_extension, ::deep_gemm::kPythonMethods)

@@ -7,6 +7,7 @@ import functools
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,13 +75,18 @@ def check_compile(source: str, tmp_path: Path, *flags: str) -> str:
     return result.stderr if result.returncode else ""
 
 
-def build_library(source: Path, target: Path, *flags: str) -> Path:
-    """A shared library, taken from DJ_TEST_PREBUILT_DIR where that holds one of this name."""
+def build_library(
+    source: Path, target: Path, *flags: str, after: Sequence[str] = ()
+) -> Path:
+    """A shared library, taken from DJ_TEST_PREBUILT_DIR where that holds one of this name.
+
+    `after`: flags that must stand behind the source, as libraries do.
+    """
     prebuilt = Path(os.environ.get("DJ_TEST_PREBUILT_DIR", "/nonexistent")) / target.name
     if prebuilt.exists():
         return prebuilt
     command = compile_command(source, "-O2", "-fPIC", "-shared", "-fvisibility=hidden", *flags)
-    command += ["-o", str(target), "-ldl", "-pthread"]
+    command += ["-x", "none", *after, "-o", str(target), "-ldl", "-pthread"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     return target

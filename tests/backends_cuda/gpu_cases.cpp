@@ -112,6 +112,7 @@ constexpr const char* kPdlSource = R"(
 extern "C" __global__ void produce(int* data, int value) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
   for (int i = 0; i < 2000; ++i) __nanosleep(20);
   data[blockIdx.x * blockDim.x + threadIdx.x] = value;
@@ -141,6 +142,21 @@ void programmatic_launches_see_what_the_kernel_before_wrote() {
     for (const int value : got)
       expect(value == repeat + 1, str::format("repeat {}: got {}", repeat, value));
   }
+}
+
+void a_programmatic_launch_of_a_kernel_that_never_waits_is_refused() {
+  const auto kernel = get_kernel("add", gpu_test::kAddSource);
+  if (kernel->get_binary().prop().major < 9) throw gpu_test::Skip{"PDL is ignored below 9.0"};
+  Stream stream;
+  Buffer<int> out(32);
+  const std::string text = gpu_test::error_of([&] {
+    kernel->launch({.stream = stream.get(), .grid_dim = 1, .block_dim = 32, .enable_pdl = true},
+                   out.pointer(), out.pointer(), out.pointer(), 32);
+  });
+  expect(text.find("PDL_WAIT") != std::string::npos &&
+             text.find("'vector_add'") != std::string::npos,
+         text);
+  gpu_test::expect_vector_add(kernel);
 }
 
 void several_kernels_in_a_binary_are_launched_by_name() {
@@ -295,6 +311,7 @@ const std::map<std::string, void (*)()> kCases = {
     DJT_CASE(clusters_of_4_and_16_blocks_run_and_others_are_refused),
     DJT_CASE(a_cooperative_grid_meets_at_its_barrier_and_a_larger_one_is_refused_by_name),
     DJT_CASE(programmatic_launches_see_what_the_kernel_before_wrote),
+    DJT_CASE(a_programmatic_launch_of_a_kernel_that_never_waits_is_refused),
     DJT_CASE(several_kernels_in_a_binary_are_launched_by_name),
     DJT_CASE(threads_that_launch_with_different_shared_memory_do_not_disturb_each_other),
     DJT_CASE(threads_that_compile_and_load_one_source_all_get_a_working_kernel),

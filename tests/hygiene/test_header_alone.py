@@ -1,11 +1,13 @@
-"""Every public header compiles alone, with all warnings as errors."""
+"""Every public header compiles alone, with all warnings as errors, with and without USE_CUDA."""
 
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import os
 import shutil
 import subprocess
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,7 @@ FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-fvisibi
 FOR_THIS_MACHINE = ["-march=native"]
 
 # Headers that ask for what this repository neither needs nor fetches.
-NEEDS = {"deep_jit/python_api.hpp": "pybind11"}
+PYBIND = "deep_jit/python_api.hpp"
 
 
 def public_headers() -> list[str]:
@@ -53,6 +55,24 @@ def fetched_folder(repository: str) -> list[str]:
     return ["-isystem", named] if named else []
 
 
+def pybind_flags() -> list[str]:
+    """Folders of pybind11 and Python.h, or a skip that says which is missing."""
+    listing = os.environ.get("DJ_TEST_PACKAGING")
+    if listing is None:
+        pytest.skip("needs pybind11, which Bazel fetches")
+    python = Path(sysconfig.get_path("include"))
+    if not (python / "Python.h").exists():
+        pytest.skip("needs Python.h")
+    pybind = Path(Path(listing).read_text().splitlines()[0], "pybind11/include")
+    return ["-isystem", str(pybind), "-isystem", str(python)]
+
+
+def variants(header: str) -> list[list[str]]:
+    """Where the text of a header depends on USE_CUDA, both ways: torch's headers do."""
+    path = next(folder / header for folder in ROOT.glob("*/include") if (folder / header).exists())
+    return [[], ["-DUSE_CUDA"]] if "<torch/" in path.read_text() else [[]]
+
+
 def compilers(request: pytest.FixtureRequest) -> list[str]:
     if request.config.getoption("--other-compilers", default=False):
         return [name for name in OTHERS if shutil.which(name)]
@@ -63,15 +83,14 @@ def compilers(request: pytest.FixtureRequest) -> list[str]:
 def test_a_header_compiles_alone(
     header: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    for prefix, package in NEEDS.items():
-        if header.startswith(prefix):
-            pytest.skip(f"needs {package}")
     if header.startswith("deep_jit/backend/ascend/") and not fetched_folder("ascend_headers"):
         pytest.skip("needs the ACL headers: run under Bazel, or set ASCEND_HEADERS")
     source = tmp_path / "alone.cpp"
     source.write_text(f"#include <{header}>\n#include <{header}>\nint main() {{}}\n")
-    for compiler in compilers(request):
-        target = FOR_THIS_MACHINE if header.startswith("deep_gemm/host/") else []
-        command = [compiler, *FLAGS, *target, *include_flags(), str(source)]
+    flags = [*FLAGS, *include_flags()]
+    flags += FOR_THIS_MACHINE if header.startswith("deep_gemm/host/") else []
+    flags += pybind_flags() if header == PYBIND else []
+    for compiler, defines in itertools.product(compilers(request), variants(header)):
+        command = [compiler, *flags, *defines, str(source)]
         done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0, f"{compiler}: {done.stderr[:6000]}"
+        assert done.returncode == 0, f"{compiler} {defines}: {done.stderr[:6000]}"

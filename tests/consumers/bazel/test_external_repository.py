@@ -14,7 +14,7 @@ ROOT = HERE.parents[2]
 
 
 @pytest.mark.skipif(shutil.which("bazel") is None, reason="no bazel on PATH")
-def test_a_workspace_builds_a_program_on_the_jit_core_and_the_host_back_end(tmp_path: Path) -> None:
+def test_a_workspace_builds_programs_on_the_host_and_the_cuda_back_end(tmp_path: Path) -> None:
     workspace = tmp_path / "workspace"
     shutil.copytree(HERE / "workspace", workspace)
     (workspace / "WORKSPACE").write_text(
@@ -26,6 +26,9 @@ def test_a_workspace_builds_a_program_on_the_jit_core_and_the_host_back_end(tmp_
     command = ["bazel", "--nohome_rc", "--batch", "--host_jvm_args=-Xmx1g"]
     command += [f"--output_user_root={output}", "test", "//...", "--jobs=1"]
     command += ["--spawn_strategy=processwrapper-sandbox,local", "--test_output=errors"]
+    # The library that this test was given, so that the other Bazel need not fetch it again.
+    if library := os.environ.get("DJ_JIT_NVRTC_LIBRARY"):
+        command.append(f"--test_env=CONSUMER_JIT_NVRTC_LIBRARY={Path(library).resolve()}")
     environment = {name: os.environ[name] for name in ("PATH", "CC", "CXX") if name in os.environ}
     environment["HOME"] = str(tmp_path)
     done = subprocess.run(
@@ -35,4 +38,6 @@ def test_a_workspace_builds_a_program_on_the_jit_core_and_the_host_back_end(tmp_
     subprocess.run(["chmod", "-R", "u+w", str(output)], check=False)
     shutil.rmtree(output, ignore_errors=True)
     assert done.returncode == 0, (done.stdout + done.stderr)[-8000:]
-    assert "uses_the_jit_test" in done.stdout and "PASSED" in done.stdout
+    for name in ("uses_the_jit_test", "uses_cuda_test"):
+        assert f"//:{name}" in done.stdout, done.stdout
+    assert done.stdout.count("PASSED") == 2

@@ -98,9 +98,14 @@ _cells = transition(
 
 def _cubin_matrix_test_impl(ctx):
     reports = []
-    # By value: where one cell is all and changes no flag, its key is not its name.
+
+    # Copies, since the files of all cells have one path in the runfiles. By value: where one cell
+    # is all and changes no flag, its key is not its name.
     for cubins in ctx.split_attr.cubins.values():
-        reports += [cubin[CubinInfo].report for cubin in cubins]
+        for cubin in cubins:
+            copy = ctx.actions.declare_file("%s.%d.txt" % (ctx.label.name, len(reports)))
+            ctx.actions.symlink(output = copy, target_file = cubin[CubinInfo].report)
+            reports.append(copy)
     runner = ctx.actions.declare_file(ctx.label.name)
     lines = ["#!/bin/sh", "set -eu", "echo '%s'" % HEADER]
     lines += ["cat '%s'" % report.short_path for report in reports]

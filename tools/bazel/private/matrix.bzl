@@ -19,11 +19,20 @@ def _matrix_test_impl(ctx):
     target = ctx.attr.test[0]
     runner = ctx.actions.declare_file(ctx.label.name)
     ctx.actions.symlink(output = runner, target_file = target[DefaultInfo].files_to_run.executable, is_executable = True)
-    return [DefaultInfo(
-        executable = runner,
-        files = depset([runner]),
-        runfiles = target[DefaultInfo].default_runfiles,
-    )]
+    environment = {"DJ_CELL_PYTHON": ctx.attr.python, "DJ_CELL_TORCH": ctx.attr.torch}
+    runfiles = target[DefaultInfo].default_runfiles
+    if ctx.attr.cuda:
+        # The environment of the inner test is not to be had here, so this part of it is made again.
+        library = ctx.attr._nvrtc_library[0][DefaultInfo].files.to_list()[0]
+        environment["DJ_JIT_NVRTC_LIBRARY"] = library.short_path
+    return [
+        DefaultInfo(
+            executable = runner,
+            files = depset([runner]),
+            runfiles = runfiles,
+        ),
+        testing.TestEnvironment(environment),
+    ]
 
 _matrix_test = rule(
     implementation = _matrix_test_impl,
@@ -33,13 +42,14 @@ _matrix_test = rule(
         "python": attr.string(doc = "Python version, empty: as configured."),
         "test": attr.label(cfg = _versions, executable = True, mandatory = True),
         "torch": attr.string(doc = "torch version, empty: as configured."),
+        "_nvrtc_library": attr.label(cfg = _versions, default = "//tools/toolchains/cuda:nvrtc_library"),
         "_allowlist_function_transition": attr.label(
             default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
         ),
     },
 )
 
-def dj_matrix(name, test, cells, size = "medium"):
+def dj_matrix(name, test, cells, size = "medium", tags = []):
     """One more test per cell: `test` again, with other versions of torch, Python or CUDA.
 
     The cells are tagged `matrix`, so that plain `//...` neither builds nor fetches them.
@@ -49,13 +59,14 @@ def dj_matrix(name, test, cells, size = "medium"):
       test: the test target.
       cells: dict from suffix to dict with keys among torch, python, cuda.
       size: of each cell.
+      tags: of each cell, beside `matrix`; those of `test` do not count.
     """
     for suffix, versions in cells.items():
         _matrix_test(
             name = "%s_%s" % (name, suffix),
             test = test,
             size = size,
-            tags = ["matrix"],
+            tags = tags + ["matrix"],
             **versions
         )
     native.test_suite(

@@ -112,6 +112,11 @@ class Kernel {
     if (options.cooperative.value_or(false)) add(CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative = 1;
     // Below Hopper launches in a stream never overlap, which is what a kernel may rely on anyway.
     if (options.enable_pdl.value_or(false) && binary_->prop().major >= 9) {
+      if (function.never_waits) [[unlikely]]
+        refuse(function, options, "enable_pdl", "PDL_WAIT",
+               "a kernel that starts before its predecessor ends must wait for it on the device",
+               "execute griddepcontrol.wait before the first access to memory that the "
+               "predecessor reads or writes, or leave enable_pdl unset");
       add(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
           .programmaticStreamSerializationAllowed = 1;
     }

@@ -31,6 +31,7 @@ struct KernelFunction {
   int static_smem_bytes = 0;
   int max_threads_per_block = 0;
   int max_dynamic_smem_bytes = 0;
+  bool never_waits = false;       // known to have no griddepcontrol.wait: no PDL
   bool knows_parameters = false;  // drivers before 12.4 do not tell
   std::vector<std::size_t> parameter_bytes;
 };
@@ -142,6 +143,7 @@ class KernelBinary {
     // where a capture or a timing must not find it. Skipped in a caller's own context.
     if (is_primary_current)
       DJ_CUDA_DRIVER_CHECK(driver::lazy_cuKernelGetFunction(&function.function, kernel));
+    function.never_waits = waits_on_device(bytes, function.name, prop_->major) == false;
     read_parameters(bytes, function);
     return function;
   }
