@@ -23,8 +23,7 @@ def _matrix_test_impl(ctx):
     runfiles = target[DefaultInfo].default_runfiles
     if ctx.attr.cuda:
         # The environment of the inner test is not to be had here, so this part of it is made again.
-        library = ctx.attr._nvrtc_library[0][DefaultInfo].files.to_list()[0]
-        environment["DJ_JIT_NVRTC_LIBRARY"] = library.short_path
+        environment["DJ_JIT_NVRTC_LIBRARY"] = ctx.files._nvrtc_library[0].short_path
     return [
         DefaultInfo(
             executable = runner,
@@ -42,7 +41,11 @@ _matrix_test = rule(
         "python": attr.string(doc = "Python version, empty: as configured."),
         "test": attr.label(cfg = _versions, executable = True, mandatory = True),
         "torch": attr.string(doc = "torch version, empty: as configured."),
-        "_nvrtc_library": attr.label(cfg = _versions, default = "//tools/toolchains/cuda:nvrtc_library"),
+        "_nvrtc_library": attr.label(
+            allow_files = True,
+            cfg = _versions,
+            default = "//tools/toolchains/cuda:nvrtc_library",
+        ),
         "_allowlist_function_transition": attr.label(
             default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
         ),
