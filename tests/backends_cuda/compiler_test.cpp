@@ -59,8 +59,9 @@ std::string read(const fs::path& path) { return cuda::detail::read_binary(path);
 
 bool has_nvrtc() {
   const Config config = config_with();
-  const bool found =
-      cuda::find_nvrtc(cuda::SearchPlaces::of_process(config, kEnv)).chosen()->path.has_parent_path();
+  const bool found = cuda::find_nvrtc(cuda::SearchPlaces::of_process(config, kEnv))
+                         .chosen()
+                         ->path.has_parent_path();
   if (!found) std::puts("skipped: no NVRTC on this machine (set DJC_JIT_NVRTC_LIBRARY)");
   return found;
 }

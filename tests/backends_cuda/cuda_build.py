@@ -75,9 +75,7 @@ def check_compile(source: str, tmp_path: Path, *flags: str) -> str:
     return result.stderr if result.returncode else ""
 
 
-def build_library(
-    source: Path, target: Path, *flags: str, after: Sequence[str] = ()
-) -> Path:
+def build_library(source: Path, target: Path, *flags: str, after: Sequence[str] = ()) -> Path:
     """A shared library, taken from DJ_TEST_PREBUILT_DIR where that holds one of this name.
 
     `after`: flags that must stand behind the source, as libraries do.

@@ -153,9 +153,9 @@ void a_programmatic_launch_of_a_kernel_that_never_waits_is_refused() {
     kernel->launch({.stream = stream.get(), .grid_dim = 1, .block_dim = 32, .enable_pdl = true},
                    out.pointer(), out.pointer(), out.pointer(), 32);
   });
-  expect(text.find("PDL_WAIT") != std::string::npos &&
-             text.find("'vector_add'") != std::string::npos,
-         text);
+  expect(
+      text.find("PDL_WAIT") != std::string::npos && text.find("'vector_add'") != std::string::npos,
+      text);
   gpu_test::expect_vector_add(kernel);
 }
 

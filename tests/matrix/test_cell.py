@@ -1,4 +1,4 @@
-"""One cell of the matrix: the extension that was built once, under the torch and Python of the cell.
+"""One cell of the matrix: the extension as built once, under the torch and Python of the cell.
 
 Imports it, checks its operators with torch's opcheck, multiplies, and compares with float64. The
 versions that a cell asks for must be the ones that run; they are printed.

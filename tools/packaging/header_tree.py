@@ -1,4 +1,4 @@
-"""Writes the headers of DeepJIT and its CMake package into one folder, as an archive would hold them.
+"""Writes DeepJIT's headers and its CMake package into one folder, as an archive would hold them.
 
     python tools/packaging/header_tree.py DESTINATION
 

@@ -20,7 +20,8 @@ Tensor touch(const Tensor& a) {
   Tensor out = torch::stable::empty_like(a);
   torch::stable::zero_(out);
   Tensor view = torch::stable::narrow(out, 0, 0, a.size(0));
-  std::int64_t sum = a.numel() + a.dim() + a.stride(0) + static_cast<std::int64_t>(a.is_contiguous());
+  std::int64_t sum =
+      a.numel() + a.dim() + a.stride(0) + static_cast<std::int64_t>(a.is_contiguous());
   sum += static_cast<std::int64_t>(a.scalar_type()) + static_cast<std::int64_t>(a.defined());
   torch::stable::fill_(view, static_cast<double>(sum));
   torch::stable::copy_(out, torch::stable::clone(view));

@@ -39,8 +39,7 @@ void append_line(std::string& report, const std::string& compiler, const std::st
   char line[256];
   std::snprintf(line, sizeof line, "%-16s %-5s %-32s %8d %6d %7d %5d %6zu\n", compiler.c_str(),
                 arch.c_str(), kernel.name.c_str(), kernel.num_registers, kernel.stack_bytes,
-                kernel.spill_store_bytes + kernel.spill_load_bytes, kernel.smem_bytes,
-                cubin_bytes);
+                kernel.spill_store_bytes + kernel.spill_load_bytes, kernel.smem_bytes, cubin_bytes);
   report += line;
 }
 

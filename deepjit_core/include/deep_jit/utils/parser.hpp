@@ -96,9 +96,12 @@ class IncludeParser {
       const auto known = files_.find(path.string());
       if (known != files_.end() && known->second->stamp == stamp) return known->second;
     }
-    std::error_code error;
-    const Path real = std::filesystem::canonical(path, error);
-    const auto text = filesystem::read_file(error ? path : real);
+    auto text = filesystem::read_file(path);
+    if (!text) {  // which does not follow a link; resolving each path would be most of a lookup
+      std::error_code error;
+      const Path real = std::filesystem::canonical(path, error);
+      if (!error) text = filesystem::read_file(real);
+    }
     if (!text) return nullptr;
     auto file = std::make_shared<File>();
     file->stamp = stamp;

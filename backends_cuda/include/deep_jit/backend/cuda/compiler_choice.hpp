@@ -59,7 +59,7 @@ class CompilerChoice {
     } catch (const exception::Exception&) {
       text += "chosen: none\n";
     }
-    return text + nvrtc_.print() + nvcc_.print();
+    return text + nvrtc_.print() + nvcc().print();
   }
 
   const SearchPlaces& places() const { return places_; }
@@ -109,11 +109,18 @@ class CompilerChoice {
     if (is_searched_ && now == fingerprint_) return;
     places_ = SearchPlaces::of_process(config_, env_);
     nvrtc_ = find_nvrtc(places_);
-    nvcc_ = find_nvcc(places_);
+    is_nvcc_searched_ = false;
     nvrtc_compiler_ = nullptr;
     nvcc_compiler_ = nullptr;
     fingerprint_ = std::move(now);
     is_searched_ = true;
+  }
+
+  // Searched only where NVRTC does not serve or somebody asks: a disk hit pays for each look.
+  Verdict& nvcc() {
+    if (!is_nvcc_searched_) nvcc_ = find_nvcc(places_);
+    is_nvcc_searched_ = true;
+    return nvcc_;
   }
 
   template <class C>
@@ -136,7 +143,7 @@ class CompilerChoice {
       if (auto compiler = build<NvrtcCompiler>(nvrtc_, nvrtc_compiler_)) return compiler;
     }
     if (wish_ != Wish::kNvrtc) {
-      if (auto compiler = build<NvccCompiler>(nvcc_, nvcc_compiler_)) {
+      if (auto compiler = build<NvccCompiler>(nvcc(), nvcc_compiler_)) {
         if (wish_ == Wish::kAutomatic && !is_fallback_said_) {
           is_fallback_said_ = true;
           std::fprintf(stderr, "cuda: no NVRTC is usable, compiling with nvcc %s instead\n",
@@ -149,13 +156,13 @@ class CompilerChoice {
             "cuda: compile: compiler: given {}, and none is usable.\n"
             "  Rule COMPILER_PRESENT: NVRTC or nvcc of {} or newer is on this machine.\n"
             "  Fix: pip install nvidia-cuda-nvrtc, or use a pack made with precompile.\n{}{}",
-            wish_text(), version_text(kOldestToolkit), nvrtc_.print(), nvcc_.print());
+            wish_text(), version_text(kOldestToolkit), nvrtc_.print(), nvcc().print());
   }
 
   void refuse_chosen(const std::string& why) {
     std::shared_ptr<Compiler>& built =
         nvrtc_compiler_ != nullptr ? nvrtc_compiler_ : nvcc_compiler_;
-    Verdict& verdict = nvrtc_compiler_ != nullptr ? nvrtc_ : nvcc_;
+    Verdict& verdict = nvrtc_compiler_ != nullptr ? nvrtc_ : nvcc();
     for (Candidate& candidate : verdict.candidates) {
       if (!candidate.refused.empty()) continue;
       candidate.refused = why;
@@ -172,7 +179,7 @@ class CompilerChoice {
   std::shared_ptr<Compiler> nvrtc_compiler_, nvcc_compiler_;
   Wish wish_ = Wish::kAutomatic;
   std::string fingerprint_;
-  bool is_searched_ = false;
+  bool is_searched_ = false, is_nvcc_searched_ = false;
   bool is_fallback_said_ = false;
 };
 

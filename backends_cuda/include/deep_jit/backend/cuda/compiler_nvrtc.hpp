@@ -28,7 +28,6 @@ namespace DJ_HIDDEN deep_jit {
 namespace cuda {
 
 namespace detail {
-
 inline constexpr const char* kStdint = R"(#pragma once
 using int8_t = signed char; using int16_t = short; using int32_t = int; using int64_t = long long;
 using uint8_t = unsigned char; using uint16_t = unsigned short; using uint32_t = unsigned int;
@@ -49,7 +48,6 @@ namespace std {
 using ::size_t; using ::ptrdiff_t; using nullptr_t = decltype(nullptr);
 }
 )";
-
 }  // namespace detail
 
 // The C interface, declared here so that nvrtc.h is not needed to build.
@@ -168,6 +166,8 @@ class NvrtcCompiler final : public Compiler {
     // Folders of the toolkit come last: they serve kernels that want cuda_fp16.h and the like.
     for (const auto& dir : request.include_dirs) flags.push_back("-I" + dir.string());
     for (const auto& dir : candidate_.include_dirs) flags.push_back("-I" + dir.string());
+    // Its own cache, from 12.9 on, would keep what ours keeps.
+    if (library().cuda_version >= 12090) flags.push_back("--no-cache");
     CompileOutput output;
     output.command = "nvrtc " + str::join(flags, " ") + " " + kSourceFile;
     if (request.print_command) std::fprintf(stderr, "%s\n", output.command.c_str());

@@ -3,8 +3,9 @@
 //   cuda::count_parameters(cubin, "vector_add")      // 4; nullopt where the file does not say
 //   cuda::waits_on_device(cubin, "vector_add", 9)    // whether it may be launched with PDL
 //
-// Why not the driver: it knows nothing of the second, and of the first it tells the size of one parameter, but their number only by failing past the
-// last, which compute-sanitizer reports as an error of the program. Leaves sizes to the driver.
+// Why not the driver: it knows nothing of the second, and of the first it tells the size of one
+// parameter, but their number only by failing past the last, which compute-sanitizer reports as an
+// error of the program. Leaves sizes to the driver.
 #pragma once
 
 #include <elf.h>

@@ -185,6 +185,7 @@ inline Verdict find_nvrtc(const SearchPlaces& places) {
   if (!places.conda_root.empty()) add_root("conda", places.conda_root);
   for (const auto& dir : places.path_dirs) {
     std::error_code error;
+    if (!detail::has_file(dir / "nvcc")) continue;
     const auto nvcc = std::filesystem::canonical(dir / "nvcc", error);
     if (!error) add_root("toolkit of nvcc on PATH", nvcc.parent_path().parent_path());
   }
