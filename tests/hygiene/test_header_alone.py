@@ -22,7 +22,7 @@ FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-fvisibi
 # Host kernels are compiled at run time for the machine that runs them, never for a generic one.
 FOR_THIS_MACHINE = ["-march=native"]
 
-# Headers that ask for what this repository neither needs nor fetches.
+# Needs pybind11 and Python.h, which nothing else here does.
 PYBIND = "deep_jit/python_api.hpp"
 
 
