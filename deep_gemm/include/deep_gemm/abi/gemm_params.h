@@ -18,6 +18,7 @@ enum class Groups : int {
   ContiguousIndex = 1,  // layout[m]: the group of each row, negative for padding
   ContiguousEnds = 2,   // layout[g]: end row of group g; starts are aligned to block_m
   Masked = 3,           // layout[g]: valid rows of group g; every group has m rows
+  KGrouped = 4,         // layout[g]: elements of K of group g, or their end; D has a matrix a group
 };
 
 // Which operand the blocks of a cluster share: they stand side by side along the other one.

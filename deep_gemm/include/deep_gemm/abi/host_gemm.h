@@ -7,14 +7,9 @@
 
 #include <cstdint>
 
+#include <deep_gemm/abi/gemm_types.h>
+
 namespace deep_gemm {
-
-enum class ElementType : int { E4m3 = 0, E2m1 = 1, Bf16 = 2 };
-enum class OutputType : int { Bf16 = 0, F32 = 1 };
-enum class ScaleType : int { None = 0, F32 = 1, Ue8m0x4 = 2 };  // Ue8m0x4: four of K per int32
-
-// Which direction of an operand has stride 1.
-enum class Major : int { K = 0, Mn = 1 };
 
 // Compile-time part. The set of these that the planner emits is finite: sizes and strides are not
 // in.
