@@ -5,6 +5,7 @@
 #include <deep_gemm/csrc/control_answers.hpp>
 #include <deep_gemm/csrc/launch/back_end.hpp>
 #include <deep_gemm/csrc/launch/jit.hpp>
+#include <deep_gemm/csrc/launch/jit_cuda.hpp>
 #include <deep_gemm/csrc/ops/describe.hpp>
 #include <deep_gemm/csrc/plan/gemm_plan.hpp>
 #include <deep_gemm/csrc/plan/rules.hpp>
@@ -45,8 +46,9 @@ json counters_reset(const Arguments& arguments) {
 }
 
 DeviceTraits traits_of(const ops::Description& call) {
-  const bool is_cuda = call.facts.a.device == DeviceKind::Cuda;
-  return back_end_of(is_cuda ? "cuda" : "cpu").traits(call.arch);
+  if (call.facts.a.device != DeviceKind::Cuda)
+    return host_traits(call.arch, current_knobs().num_threads);
+  return cuda_traits(call.arch, std::max(0, call.facts.a.device_index));
 }
 
 // Sizes of 0 launch nothing, so nothing is planned for them.

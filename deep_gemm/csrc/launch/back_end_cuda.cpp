@@ -10,6 +10,7 @@
 
 #include <deep_gemm/csrc/launch/back_end.hpp>
 #include <deep_gemm/csrc/launch/jit.hpp>
+#include <deep_gemm/csrc/launch/jit_cuda.hpp>
 #include <deep_gemm/csrc/plan/gemm_plan.hpp>
 
 namespace deep_gemm {
@@ -18,12 +19,7 @@ namespace {
 using deep_jit::json;
 namespace cuda = deep_jit::cuda;
 
-DeviceTraits traits(std::string_view arch) {
-  DeviceTraits traits;
-  traits.kind = DeviceTraits::Kind::Cuda;
-  traits.arch = arch.empty() ? "of this device" : std::string(arch);
-  return traits;
-}
+DeviceTraits traits(std::string_view arch) { return cuda_traits(arch, 0); }
 
 // The planner's own answer, so that this cannot be forgotten when it changes.
 bool has_kernels() {

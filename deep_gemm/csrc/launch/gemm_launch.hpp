@@ -2,7 +2,7 @@
 //   if (launch_gemm("fp8_gemm_nt", problem, placement, knobs, addresses)) return;
 //   // false: there is no compiler on this machine, and no kernel in any cache
 // The first call of a problem plans, compiles and loads; later ones look the result up and fill in
-// addresses. Leaves plans to plan/ and parameters to gemm_host.cpp.
+// addresses. Leaves plans to plan/ and parameters to gemm_host.cpp and gemm_cuda.cpp.
 #pragma once
 
 #include <memory>
@@ -34,5 +34,11 @@ using PreparedGemm = Prepared<GemmAddresses>;
 // gemm_host.cpp. Throws Toolchain when compiling fails; a machine without compiler is no failure.
 std::shared_ptr<const PreparedGemm> prepare_host_gemm(const GemmProblem& problem,
                                                       const HostGemmPlan& plan);
+
+// gemm_cuda.cpp. Compiles for, and loads on, that device. The addresses are those of the first
+// call.
+std::shared_ptr<const PreparedGemm> prepare_cuda_gemm(const GemmProblem& problem,
+                                                      const GemmPlan& plan, const Knobs& knobs,
+                                                      int device, const GemmAddresses& addresses);
 
 }  // namespace deep_gemm

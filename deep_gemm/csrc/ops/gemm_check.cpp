@@ -93,6 +93,14 @@ void check_shapes(const GemmFacts& f, GemmProblem& p) {
                                       {p.m, p.n});
 }
 
+// The largest power of two, 16 at most, that divides all addresses.
+int alignment_of(std::initializer_list<std::uint64_t> addresses) {
+  int alignment = 16;
+  for (const std::uint64_t address : addresses)
+    while (address % static_cast<std::uint64_t>(alignment) != 0) alignment /= 2;
+  return alignment;
+}
+
 // Strides of d and c, and whether c is d.
 void check_outputs(const GemmFacts& f, GemmProblem& p) {
   p.d_type = f.d.dtype == DType::BFloat16 ? OutputType::Bf16 : OutputType::F32;
@@ -113,8 +121,8 @@ void check_outputs(const GemmFacts& f, GemmProblem& p) {
     c.require(p.accumulate != Accumulate::InPlace || p.c_stride == p.d_stride, Rule::AliasLayout,
               {p.d_stride});
   }
-  for (const std::uint64_t address : {f.a.address, f.b.address, f.d.address})
-    while (address % static_cast<std::uint64_t>(p.alignment) != 0) p.alignment /= 2;
+  p.alignment = alignment_of({f.a.address, f.b.address});
+  p.d_alignment = alignment_of({f.d.address, f.c ? f.c->address : 0});
 }
 
 void check_recipe(const GemmFacts& f, GemmProblem& p) {

@@ -2,7 +2,7 @@
 // tests walk the whole space with it.
 //   plan::Broken broken = plan::first_broken_rule(problem, tile, traits);   // .rule == Rule::None:
 //   legal
-// Leaves cost to gemm_cost_host.
+// Leaves cost to gemm_cost_host and gemm_cost_cuda.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,11 @@ struct Broken {
 };
 
 Broken first_broken_rule(const GemmProblem& problem, const HostGemmPlan& tile,
+                         const DeviceTraits& traits);
+// gemm_legality_cuda.cpp.
+Broken first_broken_rule(const GemmProblem& problem, const PortableGemmPlan& tile,
+                         const DeviceTraits& traits);
+Broken first_broken_rule(const GemmProblem& problem, const Sm90GemmPlan& tile,
                          const DeviceTraits& traits);
 
 // Bytes of one thread's workspace: the sum of what host/gemm.hpp carves.

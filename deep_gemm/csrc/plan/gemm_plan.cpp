@@ -4,10 +4,10 @@
 
 #include <deep_gemm/csrc/plan/gemm_cost_host.hpp>
 #include <deep_gemm/csrc/plan/gemm_legality.hpp>
+#include <deep_gemm/csrc/plan/gemm_plan_cuda.hpp>
 #include <deep_gemm/csrc/plan/gemm_tiles_host.hpp>
 #include <deep_gemm/csrc/plan/rules.hpp>
 #include <deep_jit/utils/exception.hpp>
-#include <deep_jit/utils/str.hpp>
 
 namespace deep_gemm {
 namespace {
@@ -64,26 +64,11 @@ HostGemmPlan plan_host(const GemmProblem& p, const DeviceTraits& traits, std::st
 
 }  // namespace
 
-GemmPlan plan_gemm(const GemmProblem& problem, const DeviceTraits& traits, const Knobs&,
+GemmPlan plan_gemm(const GemmProblem& problem, const DeviceTraits& traits, const Knobs& knobs,
                    std::string_view op) {
   DJ_HOST_ASSERT(problem.m > 0 && problem.n > 0 && problem.k > 0, "{}", problem.to_string());
-  if (traits.kind != DeviceTraits::Kind::Host)
-    refuse(Rule::NoKernelForDevice, {op, "a", "a tensor on cuda, arch " + traits.arch},
-           {"cuda arch " + traits.arch});
-  return plan_host(problem, traits, op);
-}
-
-std::string to_line(const GemmPlan& plan) {
-  const auto& p = std::get<HostGemmPlan>(plan);
-  constexpr const char* kTypes[] = {"e4m3", "e2m1", "bf16"};
-  const auto operand = [&](ElementType type, Major major) {
-    return std::string(kTypes[static_cast<int>(type)]) + (major == Major::K ? ":k" : ":mn");
-  };
-  return deep_jit::str::format(
-      "host {} x {} tile {}x{}x{} vector {} block {}x{} grid {}x{} threads {} workspace {}",
-      operand(p.config.a, p.config.a_major), operand(p.config.b, p.config.b_major), p.config.rows,
-      p.config.vectors * p.config.vector_bytes / 4, p.config.block_k, p.config.vector_bytes,
-      p.block_m, p.block_n, p.grid_m, p.grid_n, p.num_threads, p.workspace_bytes);
+  return traits.is_cuda() ? plan::plan_cuda(problem, traits, knobs, op)
+                          : GemmPlan(plan_host(problem, traits, op));
 }
 
 std::vector<HostGemmConfig> reachable_host_configs(const GemmProblem& problem,

@@ -10,7 +10,9 @@
 #include <variant>
 #include <vector>
 
+#include <deep_gemm/abi/gemm_params.h>
 #include <deep_gemm/abi/host_gemm.h>
+#include <deep_gemm/abi/portable_gemm_params.h>
 #include <deep_gemm/csrc/plan/device_traits.hpp>
 #include <deep_gemm/csrc/plan/knobs.hpp>
 #include <deep_gemm/csrc/problem/gemm_problem.hpp>
@@ -25,8 +27,24 @@ struct HostGemmPlan {
   std::int64_t workspace_bytes = 0;  // of one thread
 };
 
-// One alternative per back end.
-using GemmPlan = std::variant<HostGemmPlan>;
+// Any GPU from sm_80 on.
+struct PortableGemmPlan {
+  PortableGemmConfig config;  // what the kernel is compiled for
+  std::uint32_t grid = 1;     // blocks
+  int num_threads = 0, smem_bytes = 0;  // of a block
+  int band = 1;               // row tiles walked together
+};
+
+// Hopper.
+struct Sm90GemmPlan {
+  TileConfig tile;  // what the kernel is compiled for
+  std::uint32_t grid = 1;
+  int num_threads = 0, smem_bytes = 0;
+  int band = 1;
+};
+
+// One alternative per kernel family.
+using GemmPlan = std::variant<HostGemmPlan, PortableGemmPlan, Sm90GemmPlan>;
 
 GemmPlan plan_gemm(const GemmProblem& problem, const DeviceTraits& traits, const Knobs& knobs,
                    std::string_view op = "gemm");

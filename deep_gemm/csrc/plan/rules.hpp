@@ -41,6 +41,12 @@ enum class Rule {
   TileRows,
   VectorBytes,
   Workspace,
+  SizeLimit,
+  TileAtom,
+  Registers,
+  SmemBytes,
+  Sm90Operands,
+  TmaAlignment,
   // the buffer of fused mixture-of-experts calls
   MegaPositive,
   MegaExperts,

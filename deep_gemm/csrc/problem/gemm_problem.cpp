@@ -42,7 +42,8 @@ std::uint64_t GemmProblem::hash() const {
   std::uint64_t seed = mix_all(0, m, n, k);
   seed = hash_of(hash_of(seed, a), b);
   seed = hash_of(hash_of(seed, a_scale), b_scale);
-  return mix_all(seed, d_type, d_stride, c_stride, accumulate, has_alpha, alignment, is_meta);
+  return mix_all(seed, d_type, d_stride, c_stride, accumulate, has_alpha, alignment, d_alignment,
+                 is_meta);
 }
 
 std::string GemmProblem::to_string() const {

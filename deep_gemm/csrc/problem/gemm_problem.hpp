@@ -39,7 +39,8 @@ struct GemmProblem {
   std::int64_t d_stride = 0, c_stride = 0;  // rows, elements
   Accumulate accumulate = Accumulate::None;
   bool has_alpha = false;
-  int alignment = 16;    // of the least aligned address among a, b and d; 16 at most
+  int alignment = 16;    // of the less aligned address of a and b; 16 at most
+  int d_alignment = 16;  // of the less aligned address of d and c
   bool is_meta = false;  // described, not given: nothing can be launched
 
   bool is_scaled() const { return a_scale.type != ScaleType::None; }

@@ -53,7 +53,9 @@ extern "C" void {}(const DjHostBlock* block, void* const* args) {{
 }
 
 KernelSource source_of(const GemmPlan& plan) {
-  return source_of(std::get<HostGemmPlan>(plan).config);
+  if (const auto* host = std::get_if<HostGemmPlan>(&plan)) return source_of(host->config);
+  if (const auto* tuned = std::get_if<Sm90GemmPlan>(&plan)) return sm90_fp8_source(tuned->tile);
+  return portable_source(std::get<PortableGemmPlan>(plan).config);
 }
 
 }  // namespace deep_gemm

@@ -1,0 +1,53 @@
+#include <deep_gemm/csrc/plan/gemm_cost_cuda.hpp>
+
+#include <algorithm>
+
+namespace deep_gemm::plan {
+namespace {
+
+std::int64_t ceil_div(std::int64_t x, std::int64_t by) { return (x + by - 1) / by; }
+
+// Rounded figures of an Ampere-class SM.
+constexpr double kFmaPerCycle = 1024 * 0.7;
+constexpr double kWidenCyclesPerLine = 1.25;  // 64 elements of a one-byte operand
+constexpr double kLoadCycles = 900;           // from the request of a tile to its use
+constexpr double kPortableTileCycles = 1500;  // to start a tile, and to store it
+
+// Rounded figures of an H200.
+constexpr double kDramBytesPerCycle = 2450;
+constexpr double kSm90TileCycles = 1800;
+constexpr double kSm90LaunchCycles = 2500;
+
+double element_bytes(ElementType type) {
+  return type == ElementType::Bf16 ? 2 : type == ElementType::E4m3 ? 1 : 0.5;
+}
+
+}  // namespace
+
+double portable_cycles(const GemmProblem& p, const PortableTileRow& row, int num_sms) {
+  const std::int64_t tiles = ceil_div(p.m, row.block_m) * ceil_div(p.n, row.block_n);
+  const std::int64_t blocks =
+      std::clamp<std::int64_t>(ceil_div(tiles, num_sms), 1, row.blocks_per_sm);
+  const auto waves = static_cast<double>(ceil_div(tiles, num_sms * blocks));
+  const auto steps = static_cast<double>(ceil_div(p.k, kPortableBlockK));
+  const double multiply = row.block_m * row.block_n * kPortableBlockK / kFmaPerCycle;
+  const double widen = p.is_scaled() ? (row.block_m + row.block_n) * kWidenCyclesPerLine : 0;
+  const double step = std::max(static_cast<double>(blocks) * (multiply + widen), kLoadCycles);
+  return waves * (steps * step + static_cast<double>(blocks) * kPortableTileCycles);
+}
+
+double sm90_cycles(const GemmProblem& p, const Sm90TileRow& row, int num_sms) {
+  const TileConfig& c = row.tile;
+  const int span_m = c.block_m * (c.share == Share::B ? c.cluster : 1);
+  const int span_n = c.block_n * (c.share == Share::A ? c.cluster : 1);
+  const std::int64_t tiles = ceil_div(p.m, span_m) * ceil_div(p.n, span_n);
+  const auto waves = static_cast<double>(ceil_div(tiles, std::max(1, num_sms / c.cluster)));
+  const auto steps = static_cast<double>(ceil_div(p.k, c.block_k));
+  const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n);
+  const double bytes = (m * element_bytes(p.a.type) + n * element_bytes(p.b.type)) *
+                           static_cast<double>(p.k) + m * n * 2;
+  return kSm90LaunchCycles +
+         std::max(waves * (steps * row.step_cycles + kSm90TileCycles), bytes / kDramBytesPerCycle);
+}
+
+}  // namespace deep_gemm::plan

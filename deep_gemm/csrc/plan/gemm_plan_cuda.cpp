@@ -1,0 +1,157 @@
+#include <deep_gemm/csrc/plan/gemm_plan_cuda.hpp>
+
+#include <algorithm>
+#include <bit>
+
+#include <deep_gemm/csrc/plan/gemm_cost_cuda.hpp>
+#include <deep_gemm/csrc/plan/gemm_legality.hpp>
+#include <deep_gemm/csrc/plan/gemm_tiles_sm90.hpp>
+#include <deep_gemm/csrc/plan/rules.hpp>
+
+namespace deep_gemm::plan {
+namespace {
+
+std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + to - 1) / to * to; }
+std::int64_t ceil_div(std::int64_t x, std::int64_t by) { return (x + by - 1) / by; }
+
+int element_access(const GemmOperand& x) { return x.type == ElementType::Bf16 ? 2 : 1; }
+
+// Lines of a direction of size 1 have no stride that matters.
+bool is_aligned(const GemmOperand& x, std::int64_t mn, std::int64_t k) {
+  return (x.major == Major::K ? mn : k) <= 1 || x.stride_bytes % 16 == 0;
+}
+
+PortableGemmPlan portable_plan(const GemmProblem& p, const PortableTileRow& row, int num_sms) {
+  PortableGemmPlan plan;
+  plan.config = portable_config(p, row);
+  plan.num_threads = portable_threads(plan.config);
+  plan.smem_bytes = static_cast<int>(portable_smem_bytes(plan.config));
+  plan.band = kPortableBand;
+  const std::int64_t tiles = ceil_div(p.m, row.block_m) * ceil_div(p.n, row.block_n);
+  plan.grid = static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(tiles, 1, std::int64_t{num_sms} * row.blocks_per_sm));
+  return plan;
+}
+
+Sm90GemmPlan sm90_plan(const GemmProblem& p, const TileConfig& tile, int num_sms) {
+  Sm90GemmPlan plan;
+  plan.tile = tile;
+  plan.num_threads = sm90_threads(tile);
+  plan.smem_bytes = static_cast<int>(sm90_fp8_smem_bytes(tile));
+  const int span_m = tile.block_m * (tile.share == Share::B ? tile.cluster : 1);
+  const int span_n = tile.block_n * (tile.share == Share::A ? tile.cluster : 1);
+  plan.band = std::max(1, kSm90BandRows / span_m);
+  const std::int64_t tiles = ceil_div(p.m, span_m) * ceil_div(p.n, span_n);
+  plan.grid = static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(tiles, 1, std::max(1, num_sms / tile.cluster)) * tile.cluster);
+  return plan;
+}
+
+// The cheapest legal row of a table; null where none is legal, and then `broken` says why.
+template <class Rows, class MakePlan, class Cycles>
+auto* cheapest(const GemmProblem& p, const DeviceTraits& traits, const Rows& rows,
+               const MakePlan& make, const Cycles& cycles, Broken& broken) {
+  decltype(std::data(rows)) best = nullptr;
+  double best_cycles = 0;
+  for (const auto& row : rows) {
+    const Broken why = first_broken_rule(p, make(row), traits);
+    if (why.rule != Rule::None) {
+      broken = why;
+      continue;
+    }
+    const double cost = cycles(row);
+    if (best != nullptr && cost >= best_cycles) continue;  // ties: the earlier row
+    best = &row;
+    best_cycles = cost;
+  }
+  return best;
+}
+
+}  // namespace
+
+int usable_sms(const DeviceTraits& traits, const Knobs& knobs) {
+  const int all = std::max(1, traits.num_sms);
+  return knobs.num_sms > 0 ? std::min(knobs.num_sms, all) : all;
+}
+
+bool reads_whole_chunks(const GemmProblem& p) {
+  return p.alignment == 16 && is_aligned(p.a, p.m, p.k) && is_aligned(p.b, p.n, p.k);
+}
+
+PortableGemmConfig portable_config(const GemmProblem& p, const PortableTileRow& row) {
+  PortableGemmConfig config;
+  config.a = p.a.type;
+  config.b = p.b.type;
+  config.a_major = p.a.major;
+  config.b_major = p.b.major;
+  const bool is_whole = reads_whole_chunks(p);
+  config.a_bytes = is_whole ? 16 : element_access(p.a);
+  config.b_bytes = is_whole ? 16 : element_access(p.b);
+  config.scale_k =
+      p.is_scaled() ? static_cast<int>(std::min(p.a_scale.gran_k, p.b_scale.gran_k)) : 0;
+  config.block_m = row.block_m;
+  config.block_n = row.block_n;
+  config.warps_m = row.warps_m;
+  config.warps_n = row.warps_n;
+  config.stages = is_whole && p.a.type == ElementType::Bf16 ? row.copied_stages : 2;
+  return config;
+}
+
+int portable_threads(const PortableGemmConfig& c) { return 32 * c.warps_m * c.warps_n; }
+
+std::int64_t portable_smem_bytes(const PortableGemmConfig& c) {
+  const std::int64_t rows = c.block_m + c.block_n;
+  const std::int64_t uses = c.scale_k == 0 ? 0 : std::max(1, kPortableBlockK / c.scale_k);
+  const std::int64_t scales = uses == 0 ? 2 : uses * rows;  // a struct member has a size
+  return round_up(c.stages * (rows * kPortableBlockK * 2 + scales * 4), 128);
+}
+
+int sm90_threads(const TileConfig& tile) { return 128 * (tile.math_warpgroups + 1); }
+
+std::int64_t sm90_fp8_smem_bytes(const TileConfig& t) {
+  constexpr std::int64_t kStageBytes = 2048, kBarrierBytes = 16;
+  const int part = t.block_n / t.n_parts;
+  const int span = part % 128 == 0 ? 128 : part & -part;
+  const std::int64_t b_scales = round_up(t.block_n / span, 4);
+  const std::int64_t slot = std::int64_t{t.block_m + t.block_n} * t.block_k +
+                            t.block_m * 4 + b_scales * 4 + kBarrierBytes;
+  return round_up(t.stages * slot + 4 * t.math_warpgroups * t.store_slots * kStageBytes, 1024);
+}
+
+GemmPlan plan_cuda(const GemmProblem& p, const DeviceTraits& traits, const Knobs& knobs,
+                   std::string_view op) {
+  const int num_sms = usable_sms(traits, knobs);
+  Broken broken;
+  const auto* tuned = cheapest(
+      p, traits, kSm90Fp8Tiles, [&](const auto& row) { return sm90_plan(p, row.tile, num_sms); },
+      [&](const auto& row) { return sm90_cycles(p, row, num_sms); }, broken);
+  if (tuned != nullptr) return sm90_plan(p, tuned->tile, num_sms);
+  const auto* row = cheapest(
+      p, traits, kPortableTiles, [&](const auto& r) { return portable_plan(p, r, num_sms); },
+      [&](const auto& r) { return portable_cycles(p, r, num_sms); }, broken);
+  if (row == nullptr) {
+    const std::string given =
+        broken.rule == Rule::NoKernelForDevice ? "a tensor on cuda, arch " + traits.arch
+                                               : p.to_string();
+    if (broken.rule == Rule::NoKernelForDevice)
+      refuse(broken.rule, {op, "a", given}, {"cuda arch " + traits.arch});
+    refuse(broken.rule, {op, "a", given}, {broken.limit, broken.needed});
+  }
+  return portable_plan(p, *row, num_sms);
+}
+
+std::vector<GemmPlan> reachable_cuda_plans(const GemmProblem& p, const DeviceTraits& traits) {
+  std::vector<GemmPlan> plans;
+  for (const auto& row : kSm90Fp8Tiles) {
+    const Sm90GemmPlan plan = sm90_plan(p, row.tile, 1);
+    if (first_broken_rule(p, plan, traits).rule == Rule::None) plans.emplace_back(plan);
+  }
+  if (!plans.empty()) return plans;
+  for (const auto& row : kPortableTiles) {
+    const PortableGemmPlan plan = portable_plan(p, row, 1);
+    if (first_broken_rule(p, plan, traits).rule == Rule::None) plans.emplace_back(plan);
+  }
+  return plans;
+}
+
+}  // namespace deep_gemm::plan

@@ -1,0 +1,38 @@
+// How a GEMM will be done on a GPU: the tuned kernel where it may run, else the portable one.
+//   GemmPlan plan = plan::plan_cuda(problem, traits, knobs, op);
+//   plan::portable_smem_bytes(config);   // for every family that launches the portable kernel
+// Pure. Leaves the host to gemm_plan.cpp, tables to gemm_tiles_*.hpp.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include <deep_gemm/csrc/plan/gemm_plan.hpp>
+#include <deep_gemm/csrc/plan/gemm_tiles_portable.hpp>
+
+namespace deep_gemm::plan {
+
+GemmPlan plan_cuda(const GemmProblem& problem, const DeviceTraits& traits, const Knobs& knobs,
+                   std::string_view op);
+
+// What a launch may occupy: the device's SMs, or fewer by wish.
+int usable_sms(const DeviceTraits& traits, const Knobs& knobs);
+
+// ---- The portable kernel, for other families too ----
+
+// The kernel of a tile for these operands; sizes, strides and d are run-time values.
+PortableGemmConfig portable_config(const GemmProblem& problem, const PortableTileRow& row);
+int portable_threads(const PortableGemmConfig& config);
+std::int64_t portable_smem_bytes(const PortableGemmConfig& config);
+// Whether the operands are read 16 bytes at a time: every address and line is aligned to it.
+bool reads_whole_chunks(const GemmProblem& problem);
+
+// ---- The Hopper kernel ----
+
+int sm90_threads(const TileConfig& tile);
+std::int64_t sm90_fp8_smem_bytes(const TileConfig& tile);
+
+// Every plan that plan_cuda can pick for these operands, whatever m, n and k are. grid is 1.
+std::vector<GemmPlan> reachable_cuda_plans(const GemmProblem& problem, const DeviceTraits& traits);
+
+}  // namespace deep_gemm::plan
