@@ -4,10 +4,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include <deep_gemm/csrc/control_queries.hpp>
 #include <deep_gemm/csrc/launch/jit.hpp>
+#include <deep_gemm/csrc/launch/jit_cuda.hpp>
 #include <deep_gemm/csrc/utils/control_table.hpp>
 #include <deep_gemm/csrc/utils/registry.hpp>
 #include <deep_gemm/csrc/utils/state.hpp>
@@ -64,17 +66,22 @@ char* own_query(const char* what, const char* args) {
   }
 }
 
+std::function<void(const deep_jit::Event&)> json_callback(void (*callback)(const char*)) {
+  if (callback == nullptr) return {};
+  return [callback](const deep_jit::Event& event) {
+    deep_jit::json text = deep_jit::json::object();
+    text["event"] = deep_jit::event_name(event.kind);
+    text["name"] = event.name;
+    text["request"] = event.request;
+    text["ms"] = event.ms;
+    callback(text.dump().c_str());
+  };
+}
+
 void own_set_callback(void (*callback)(const char*)) {
   try {
-    if (callback == nullptr) return host_jit().events.set_callback({});
-    host_jit().events.set_callback([callback](const deep_jit::Event& event) {
-      deep_jit::json text = deep_jit::json::object();
-      text["event"] = deep_jit::event_name(event.kind);
-      text["name"] = event.name;
-      text["request"] = event.request;
-      text["ms"] = event.ms;
-      callback(text.dump().c_str());
-    });
+    host_jit().events.set_callback(json_callback(callback));
+    cuda_jit().events.set_callback(json_callback(callback));
   } catch (...) {
     // No runtime, no events.
   }

@@ -27,21 +27,24 @@ json schemas(const Arguments&) {
   return list;
 }
 
+// Sums over the back ends.
 json counters(const Arguments&) {
-  const auto& c = host_jit().events.counters;
+  const auto& host = host_jit().events.counters;
+  const auto& cuda = cuda_jit().events.counters;
   json answer = json::object();
-  answer["compiles"] = c.compiles.load();
-  answer["disk_hits"] = c.disk_hits.load();
-  answer["memory_hits"] = c.memory_hits.load();
-  answer["loads"] = c.loads.load();
-  answer["compile_ms"] = c.compile_ms.load();
-  answer["load_ms"] = c.load_ms.load();
+  answer["compiles"] = host.compiles.load() + cuda.compiles.load();
+  answer["disk_hits"] = host.disk_hits.load() + cuda.disk_hits.load();
+  answer["memory_hits"] = host.memory_hits.load() + cuda.memory_hits.load();
+  answer["loads"] = host.loads.load() + cuda.loads.load();
+  answer["compile_ms"] = host.compile_ms.load() + cuda.compile_ms.load();
+  answer["load_ms"] = host.load_ms.load() + cuda.load_ms.load();
   return answer;
 }
 
 json counters_reset(const Arguments& arguments) {
   json answer = counters(arguments);
   host_jit().events.reset();
+  cuda_jit().events.reset();
   return answer;
 }
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import deep_gemm
 from deep_gemm import reference
+from tests.support import devices
 from tests.support.cases import EMPTY_CASES, GEMM_CASES, GemmCase, bf16_operands, randn, stored
 from tests.support.tolerances import assert_close
 
@@ -17,6 +18,7 @@ OPS = {
     "tt": deep_gemm.bf16_gemm_tt,
 }
 OUTPUTS = [torch.bfloat16, torch.float32]
+on_every_device = devices.fixture()
 
 
 def call(layout: str, a: torch.Tensor, b: torch.Tensor, d: torch.Tensor, *args, **kwargs) -> None:

@@ -9,6 +9,7 @@ import deep_gemm
 from deep_gemm import reference
 from deep_gemm.utils import layout as scale_layout
 from deep_gemm.utils.math import align, transpose_packed_fp4
+from tests.support import devices
 from tests.support.cases import EMPTY_CASES, GEMM_CASES, GemmCase, randn, stored
 from tests.support.tolerances import assert_close
 
@@ -19,6 +20,7 @@ OPS = {
     "tt": deep_gemm.fp8_gemm_tt,
 }
 OUTPUTS = [torch.bfloat16, torch.float32]
+on_every_device = devices.fixture()
 Pair = tuple[torch.Tensor, torch.Tensor]
 
 
@@ -265,11 +267,11 @@ def test_every_fp8_code_means_what_torch_says() -> None:
 
 
 def test_every_m_from_1_to_40_compiles_a_bounded_number_of_kernels() -> None:
-    generator = torch.Generator().manual_seed(9)
-    b = quantised(torch.randn(96, 256, generator=generator), 128, 128)
+    generator = GemmCase(40, 96, 256).generator()
+    b = quantised(randn(generator, 96, 256), 128, 128)
     before = deep_gemm.counters()["loads"]
     for m in range(1, 41):
-        a = quantised(torch.randn(m, 256, generator=generator), 1, 128)
+        a = quantised(randn(generator, m, 256), 1, 128)
         d = poisoned(m, 96)
         deep_gemm.fp8_gemm_nt(a, b, d)
         check(d, a, b, f"m={m}")

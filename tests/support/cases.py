@@ -28,7 +28,7 @@ class GemmCase:
 
     def generator(self) -> torch.Generator:
         """A generator seeded by the case."""
-        return torch.Generator().manual_seed(zlib.crc32(str(self).encode()))
+        return torch.Generator("cpu").manual_seed(zlib.crc32(str(self).encode()))
 
 
 GEMM_CASES = [
@@ -65,8 +65,8 @@ EMPTY_CASES = [GemmCase(0, 16, 128), GemmCase(4, 0, 128), GemmCase(0, 0, 0), Gem
 
 
 def randn(generator: torch.Generator, *shape: int) -> torch.Tensor:
-    """Standard normal float32."""
-    return torch.randn(shape, generator=generator)
+    """Standard normal float32, the same on every device, on the default one."""
+    return torch.randn(shape, generator=generator, device="cpu").to(torch.get_default_device())
 
 
 def bf16_operands(case: GemmCase) -> tuple[torch.Tensor, torch.Tensor]:

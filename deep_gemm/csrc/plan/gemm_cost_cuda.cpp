@@ -32,7 +32,9 @@ double portable_cycles(const GemmProblem& p, const PortableTileRow& row, int num
   const auto steps = static_cast<double>(ceil_div(p.k, kPortableBlockK));
   const double multiply = row.block_m * row.block_n * kPortableBlockK / kFmaPerCycle;
   const double widen = p.is_scaled() ? (row.block_m + row.block_n) * kWidenCyclesPerLine : 0;
-  const double step = std::max(static_cast<double>(blocks) * (multiply + widen), kLoadCycles);
+  // Work that hides behind loads still counts a little: the smaller tile wins a tie.
+  const double work = static_cast<double>(blocks) * (multiply + widen);
+  const double step = std::max(work, kLoadCycles) + 0.1 * work;
   return waves * (steps * step + static_cast<double>(blocks) * kPortableTileCycles);
 }
 
