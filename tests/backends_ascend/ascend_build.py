@@ -87,6 +87,7 @@ def lay_out_toolkit(root: Path) -> Path:
         ("libascendcl.so", "lib64/libascendcl.so"),
         ("libacl_rtc.so", "lib64/libacl_rtc.so"),
         ("toolkit/kernel_operator.h", "include/kernel_operator.h"),
+        ("toolkit/sim_tensors.h", "include/sim_tensors.h"),
         ("toolkit/adv_api_sim.h", f"{half}/asc/include/adv_api/adv_api_sim.h"),
     ):
         (root / place).parent.mkdir(parents=True, exist_ok=True)
@@ -128,3 +129,9 @@ def build_npu_kernel_set(folder: Path) -> Path:
     target = f"-DTORCH_TARGET_VERSION={target_version('CUDA')}"
     out = folder / "npu_kernel_set.abi3.so"
     return compile_with_torch(out, sources, "-DDJ_DISABLE_GIL=1", target)
+
+
+def compile_program(out: Path, sources: list[Path]) -> Path:
+    command = [CXX, *FLAGS, *INCLUDES, "-isystem", str(acl_headers()), *map(str, sources)]
+    subprocess.run([*command, "-o", str(out), "-ldl", "-lpthread"], check=True)
+    return out

@@ -49,7 +49,8 @@ inline void lay_out_toolkit(const fs::path& root, const std::string& machine = "
   link("ld.lld", "bin/ld.lld");
   link("libascendcl.so", "lib64/libascendcl.so");
   link("libacl_rtc.so", "lib64/libacl_rtc.so");
-  link("toolkit/kernel_operator.h", "include/kernel_operator.h");
+  for (const char* header : {"kernel_operator.h", "sim_tensors.h"})
+    link(fs::path("toolkit") / header, fs::path("include") / header);
   const std::string half = machine + "-linux";
   link("toolkit/adv_api_sim.h", half + "/asc/include/adv_api/adv_api_sim.h");
   std::ofstream(root / half / "ascend_toolkit_install.info") << "package=toolkit\nversion=9.0.0\n";

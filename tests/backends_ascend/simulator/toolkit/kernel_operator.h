@@ -104,3 +104,5 @@ SimArguments<P...> sim_arguments(void (*)(P...)) {
   extern "C" __attribute__((visibility("default"))) unsigned long sim_bytes_##name() {            \
     return decltype(sim_arguments(&name))::bytes();                                               \
   }
+
+#include "sim_tensors.h"
