@@ -3,8 +3,8 @@
 //   . $ASCEND_HOME_PATH/set_env.sh        # CANN; or ASCEND_HOME_PATH of the simulated toolkit
 //   ./vector_add                          # "vector_add: 100003 right on Ascend910B2 (dav-2201)"
 //
-// docs/ascend.md says how to build it with and without Bazel. Any exit code but 0 is a fault that we
-// want to hear of, with the text printed.
+// docs/ascend.md says how to build it with and without Bazel. Any exit code but 0 is a fault that
+// we want to hear of, with the text printed.
 #include <cstdio>
 #include <cstdlib>
 #include <vector>

@@ -1,4 +1,5 @@
-// A private toolkit made of the simulator's parts, a private cache, and memory of the simulated NPU.
+// A private toolkit made of the simulator's parts, a private cache, and memory of the simulated
+// NPU.
 //
 //   AscendDir dir;                                 // ASCEND_HOME_PATH and the cache point into it
 //   AscendJit jit(dir.config());
@@ -146,8 +147,8 @@ class DeviceArray {
   }
   std::vector<T> read() const {
     std::vector<T> values(count_);
-    DJ_ACL_CHECK(acl::lazy_aclrtMemcpy(values.data(), count_ * sizeof(T), data_,
-                                       count_ * sizeof(T), ACL_MEMCPY_DEVICE_TO_HOST));
+    DJ_ACL_CHECK(acl::lazy_aclrtMemcpy(values.data(), count_ * sizeof(T), data_, count_ * sizeof(T),
+                                       ACL_MEMCPY_DEVICE_TO_HOST));
     return values;
   }
 
@@ -181,10 +182,10 @@ inline bool adds_right(AscendJit& jit, const std::shared_ptr<deep_jit::ascend::K
   constexpr int kCount = 100;
   DeviceArray<float> out(kCount, -1.0f), a(kCount);
   std::vector<float> values(kCount);
-  for (int i = 0; i < kCount; ++i) values[static_cast<std::size_t>(i)] = 0.5f * static_cast<float>(i);
+  for (int i = 0; i < kCount; ++i)
+    values[static_cast<std::size_t>(i)] = 0.5f * static_cast<float>(i);
   a.write(values);
-  jit.launch(kernel,
-             {.stream = stream.get(), .grid_dim = blocks, .use_args_array = use_args_array},
+  jit.launch(kernel, {.stream = stream.get(), .grid_dim = blocks, .use_args_array = use_args_array},
              out.data(), a.data(), char{3}, 2.0, kCount);
   stream.synchronize();
   const auto got = out.read();

@@ -45,8 +45,9 @@ TEST(Bisheng, EveryWayOfFailingIsTypedAndLeavesNoEntry) {
 TEST(Bisheng, AWrongSourceShowsTheCompilersOwnWordsAndTheCommand) {
   const AscendDir dir;
   AscendJit jit(dir.config());
-  const std::string source = "#include \"kernel_operator.h\"\nextern \"C\" __global__ __vector__ "
-                             "void bad(int n) { undeclared = n; }\n";
+  const std::string source =
+      "#include \"kernel_operator.h\"\nextern \"C\" __global__ __vector__ "
+      "void bad(int n) { undeclared = n; }\n";
   for (const char* part : {"undeclared", "--npu-arch=dav-2201", "exit 1", "whole log"})
     CHECK_THROWS(jit.compile_without_load("bad", source, kArch()), kToolchain, part);
 }
@@ -54,8 +55,9 @@ TEST(Bisheng, AWrongSourceShowsTheCompilersOwnWordsAndTheCommand) {
 TEST(Bisheng, ASourceWithoutAKernelIsRefusedBeforeTheLoader) {
   const AscendDir dir;
   AscendJit jit(dir.config());
-  CHECK_THROWS(jit.compile_without_load("none", "#include \"kernel_operator.h\"\nint x;\n", kArch()),
-               kToolchain, "a binary without a kernel");
+  CHECK_THROWS(
+      jit.compile_without_load("none", "#include \"kernel_operator.h\"\nint x;\n", kArch()),
+      kToolchain, "a binary without a kernel");
 }
 
 TEST(Bisheng, ADeviceBinaryOfAnotherMachineIsRefused) {
@@ -70,10 +72,12 @@ TEST(Bisheng, ADeviceBinaryOfAnotherMachineIsRefused) {
 TEST(Bisheng, UnmarkedKernelsAreTheCompilersToRefuse) {
   const AscendDir dir;
   AscendJit jit(dir.config());
-  const std::string source = "#include \"kernel_operator.h\"\n"
-                             "extern \"C\" __global__ __aicore__ void k(__gm__ float* out) {}\n";
+  const std::string source =
+      "#include \"kernel_operator.h\"\n"
+      "extern \"C\" __global__ __aicore__ void k(__gm__ float* out) {}\n";
   jit.compile_without_load("k", source, {.arch = "2201"});
-  CHECK_THROWS(jit.compile_without_load("k", source, {.arch = "3510"}), kToolchain, "is not marked");
+  CHECK_THROWS(jit.compile_without_load("k", source, {.arch = "3510"}), kToolchain,
+               "is not marked");
   CHECK_THROWS(jit.compile_without_load("add", kAddSource, {.enable_simt = true, .arch = "2201"}),
                kToolchain, "--enable-simt needs dav-3510");
 }

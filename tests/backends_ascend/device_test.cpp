@@ -57,11 +57,16 @@ TEST(AscendDevice, AnUnknownSocIsSaidAndAnIndexThatIsNotThereIsRefused) {
 TEST(AscendDevice, AThreadsOwnDeviceIsLeftInPlace) {
   shared_dir();
   DJ_ACL_CHECK(acl::lazy_aclrtSetDevice(1));
-  { const ascend::DeviceScope scope(0); CHECK_EQ(ascend::Device::current_index(), 0); }
+  {
+    const ascend::DeviceScope scope(0);
+    CHECK_EQ(ascend::Device::current_index(), 0);
+  }
   CHECK_EQ(ascend::Device::current_index(), 1);
   std::thread([] {
     CHECK_EQ(ascend::Device::current_index(), 0);  // none: what its first use would take
-    { const ascend::DeviceScope scope(3); }
+    {
+      const ascend::DeviceScope scope(3);
+    }
     CHECK_EQ(ascend::Device::current_index(), 3);  // it had none, so it keeps this one
   }).join();
 }
@@ -75,8 +80,7 @@ TEST(AscendDriver, AFailedCallHasTheRuntimesWordsTheCodeAndAWayOut) {
     DJ_ACL_CHECK(acl::lazy_aclrtMalloc(&memory, 8, ACL_MEM_MALLOC_HUGE_FIRST));
     return 0;
   };
-  CHECK_THROWS(allocate(), kDevice,
-               "207018: EZ9999: simulated: aclrtMalloc fails as asked for");
+  CHECK_THROWS(allocate(), kDevice, "207018: EZ9999: simulated: aclrtMalloc fails as asked for");
   sim().fail("aclrtMalloc", 1, ACL_ERROR_RT_DEVICE_OOM);
   CHECK_THROWS(allocate(), kDevice, "device memory is full");
   CHECK_EQ(allocate(), 0);

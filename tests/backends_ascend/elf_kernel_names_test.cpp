@@ -58,8 +58,8 @@ TEST(ElfKernelNames, KernelsOfOneCoreTypeStandInTheFilesOrder) {
 }
 
 TEST(ElfKernelNames, HalvesOfAMixKernelAreOneKernel) {
-  const auto binary = ascend::read_device_binary(
-      elf({kernel("a_mix_aic", 4), kernel("b", 3), kernel("a_mix_aiv", 4), kernel("c_mix_aiv", 5)}));
+  const auto binary = ascend::read_device_binary(elf(
+      {kernel("a_mix_aic", 4), kernel("b", 3), kernel("a_mix_aiv", 4), kernel("c_mix_aiv", 5)}));
   CHECK_EQ(binary.names(), std::string("a, b, c"));
   CHECK(binary.kernels[0].has_cube && binary.kernels[0].has_vector);
   CHECK(!binary.kernels[2].has_cube && binary.kernels[2].has_vector);

@@ -63,7 +63,8 @@ TEST(AscendProcesses, ThreadsOfManyProcessesShareKeysToo) {
                              const DeviceStream stream(i % 2);
                              const std::string source =
                                  std::string(kAddSource) + "// " + std::to_string(i % 2) + "\n";
-                             if (adds_right(jit, jit.compile("add", source), stream, 2)) ++num_right;
+                             if (adds_right(jit, jit.compile("add", source), stream, 2))
+                               ++num_right;
                            });
                          }
                          for (std::thread& thread : threads) thread.join();

@@ -107,19 +107,18 @@ TEST(AscendRuntime, CompilingAloneNeedsNeitherRuntimeNorDevice) {
   const long inits = sim().calls("aclInit"), devices = sim().calls("aclrtGetDevice");
   bool was_called = false;
   const fs::path entry = jit.compile_without_load(
-      "add", kAddSource,
-      {.arch = "3510", .post_hook = [&](const fs::path& at) {
-         was_called = fs::exists(at / "kernel.o");
-         std::ofstream(at / "note.txt") << "of the hook";
-       }});
+      "add", kAddSource, {.arch = "3510", .post_hook = [&](const fs::path& at) {
+                            was_called = fs::exists(at / "kernel.o");
+                            std::ofstream(at / "note.txt") << "of the hook";
+                          }});
   CHECK_EQ(sim().calls("aclInit"), inits);
   CHECK_EQ(sim().calls("aclrtGetDevice"), devices);
   CHECK(was_called);
   for (const char* name : {"kernel.asc", "kernel.o", "kernel.json", "compile.log", "note.txt"})
     CHECK(fs::exists(entry / name));
   const std::string json = text_of(entry / "kernel.json");
-  for (const char* part : {"dav-3510", "\"kernelName\":\"add\"", "\"coreType\":\"vector\"",
-                           "bisheng of CANN 9.0.0"})
+  for (const char* part :
+       {"dav-3510", "\"kernelName\":\"add\"", "\"coreType\":\"vector\"", "bisheng of CANN 9.0.0"})
     CHECK(json.find(part) != std::string::npos);
   CHECK_THROWS(jit.compile("add", kAddSource, {.arch = "3510"}), kUnsupported, "TARGET_RUNS");
 }
@@ -127,8 +126,8 @@ TEST(AscendRuntime, CompilingAloneNeedsNeitherRuntimeNorDevice) {
 TEST(AscendRuntime, AssemblyIsThereWhenAskedFor) {
   const AscendDir dir;
   AscendJit jit(dir.config());
-  const fs::path entry = jit.compile_without_load("add", kAddSource,
-                                                  {.dump_asm = true, .arch = "2201"});
+  const fs::path entry =
+      jit.compile_without_load("add", kAddSource, {.dump_asm = true, .arch = "2201"});
   CHECK(text_of(entry / "kernel.s").find("add") != std::string::npos);
 }
 
@@ -139,7 +138,8 @@ TEST(AscendRuntime, KernelsReachHeadersOfTheLibraryAndOfTheToolkit) {
   AscendJit jit(dir.config());
   const std::string source =
       "#include <mine/three.h>\n#include \"adv_api_sim.h\"\n#include \"kernel_operator.h\"\n"
-      "extern \"C\" __global__ __vector__ void six(__gm__ float* out) { *out = SimTwice(THREE); }\n";
+      "extern \"C\" __global__ __vector__ void six(__gm__ float* out) { *out = SimTwice(THREE); "
+      "}\n";
   const std::string key = jit.cache_key(source, {});
   DeviceArray<float> out(1);
   jit.launch(jit.compile("six", source), {.stream = stream.get()}, out.data());

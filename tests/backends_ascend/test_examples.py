@@ -1,4 +1,4 @@
-"""The examples as a user runs them: on CANN where the environment names one, simulated elsewhere."""
+"""The examples as users run them: on CANN where the environment names one, else simulated."""
 
 from __future__ import annotations
 

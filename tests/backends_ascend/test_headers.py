@@ -1,4 +1,4 @@
-"""The Ascend headers by themselves: alone, in two standards of words, and deaf to torch's macros."""
+"""The Ascend headers by themselves: what they include, and deaf to the macros of torch."""
 
 from __future__ import annotations
 

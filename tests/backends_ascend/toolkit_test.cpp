@@ -61,10 +61,13 @@ TEST(AscendToolkit, NothingAnywhereIsSaidWithEveryPlaceAndAWayOut) {
 
 TEST(AscendToolkit, LayoutsOfBothMachinesAndOfOlderReleasesAreFound) {
   const char* layouts[][4] = {
-      {"x86_64", "bin/", "x86_64-linux/asc/include/adv_api", "x86_64-linux/ascend_toolkit_install.info"},
-      {"aarch64", "bin/", "aarch64-linux/asc/include/adv_api", "aarch64-linux/ascend_toolkit_install.info"},
+      {"x86_64", "bin/", "x86_64-linux/asc/include/adv_api",
+       "x86_64-linux/ascend_toolkit_install.info"},
+      {"aarch64", "bin/", "aarch64-linux/asc/include/adv_api",
+       "aarch64-linux/ascend_toolkit_install.info"},
       {"aarch64", "compiler/ccec_compiler/bin/", "asc/include/adv_api", "compiler/version.info"},
-      {"x86_64", "tools/bisheng_compiler/bin/", "x86_64-linux/ascendc/include/highlevel_api", "version.info"},
+      {"x86_64", "tools/bisheng_compiler/bin/", "x86_64-linux/ascendc/include/highlevel_api",
+       "version.info"},
   };
   for (const auto& layout : layouts) {
     const FakeTree tree;

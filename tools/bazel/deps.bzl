@@ -32,8 +32,6 @@ _CUDA_LOCKS = "@deepgemm//tools/toolchains/cuda:"
 
 _ASCEND_LOCKS = "@deepgemm//tools/toolchains/ascend:"
 
-_ASCEND_LOCKS = "@deepgemm//tools/toolchains/ascend:"
-
 def _torch_lock(version):
     if version == DEFAULT_TORCH:
         return "torch.lock.txt"
@@ -70,23 +68,6 @@ def deepgemm_dependencies():
     python_packages(name = "packaging", lock = _LOCKS + "packaging.lock.txt")
     cuda_headers(name = "cuda_headers", lock = _CUDA_LOCKS + "headers.lock.txt")
     cuda_repositories(_CUDA_LOCKS, existing)
-
-    _ascend_dependencies()
-
-def _ascend_dependencies():
-    """What stands in for CANN: headers to compile against, device binaries to read."""
-    wheel_members(
-        name = "ascend_headers",
-        lock = _ASCEND_LOCKS + "headers.lock.txt",
-        members = ["torch_npu/include/acl/*"],
-        strip_prefix = "torch_npu/include/",
-    )
-    for name, lock in {"ascend_kernels": "kernels", "ascend_kernels_large": "kernels_large"}.items():
-        wheel_members(
-            name = name,
-            lock = _ASCEND_LOCKS + lock + ".lock.txt",
-            members = ["*/kernel/ascend*/*.o", "*/kernel/ascend*/*.json"],
-        )
 
     _ascend_dependencies()
 

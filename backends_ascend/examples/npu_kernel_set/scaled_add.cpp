@@ -64,7 +64,8 @@ void scaled_add(Tensor out, Tensor a, Tensor b, double scale) {
   const deep_jit::ascend::DeviceScope scope(device);
   const auto kernel = jit().compile("scaled_add", kSource);
   const std::int64_t cores = deep_jit::ascend::Device(device).get_num_vector_cores();
-  jit().launch(kernel, {.grid_dim = std::min(n, cores)}, static_cast<float*>(out.mutable_data_ptr()),
+  jit().launch(kernel, {.grid_dim = std::min(n, cores)},
+               static_cast<float*>(out.mutable_data_ptr()),
                static_cast<const float*>(a.const_data_ptr()),
                static_cast<const float*>(b.const_data_ptr()), static_cast<float>(scale), n);
 }

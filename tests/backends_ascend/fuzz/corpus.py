@@ -11,7 +11,9 @@ from pathlib import Path
 
 
 def pack(folder: Path, file: Path) -> int:
-    inputs = sorted({path.read_bytes() for path in folder.iterdir()}, key=lambda one: (len(one), one))
+    inputs = sorted(
+        {path.read_bytes() for path in folder.iterdir()}, key=lambda one: (len(one), one)
+    )
     file.write_bytes(b"".join(len(one).to_bytes(4, "little") + one for one in inputs))
     return len(inputs)
 

@@ -185,7 +185,8 @@ aclError run(const Function& function, std::uint32_t count, const Config& config
 // `block` is the simulator's own copy from here on: the caller's may go.
 aclError launch(Function* function, std::uint32_t count, aclrtStream handle,
                 const aclrtLaunchKernelCfg* given, std::vector<unsigned char> block) {
-  if (function->call == nullptr) return fail(ACL_ERROR_RT_INVALID_DEVICE_FUNCTION, "no code to run");
+  if (function->call == nullptr)
+    return fail(ACL_ERROR_RT_INVALID_DEVICE_FUNCTION, "no code to run");
   if (function->binary->device != sim::current_device())
     return fail(ACL_ERROR_RT_INVALID_DEVICE_FUNCTION, "the kernel was loaded for another device");
   if (count == 0) return fail(ACL_ERROR_RT_PARAM_INVALID, "0 blocks");
@@ -249,8 +250,8 @@ SIM_API aclError aclrtBinaryGetFunction(const aclrtBinHandle handle, const char*
 
 SIM_API aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle handle, uint32_t count,
                                                aclrtStream stream, aclrtLaunchKernelCfg* config,
-                                               void* args, size_t size, aclrtPlaceHolderInfo* places,
-                                               size_t num_places) {
+                                               void* args, size_t size,
+                                               aclrtPlaceHolderInfo* places, size_t num_places) {
   SIM_ENTER(aclrtLaunchKernelWithHostArgs, Needs::kDevice);
   auto* function = static_cast<Function*>(handle);
   if (places != nullptr || num_places != 0)

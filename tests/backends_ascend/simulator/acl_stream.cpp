@@ -17,7 +17,8 @@ void work(Stream& stream) {
     stream.is_busy = true;
     const bool is_lost = stream.error != ACL_SUCCESS;
     lock.unlock();
-    if (const long wait = state().latency_us) std::this_thread::sleep_for(std::chrono::microseconds(wait));
+    if (const long wait = state().latency_us)
+      std::this_thread::sleep_for(std::chrono::microseconds(wait));
     // After an error nothing more runs, as on a device.
     const aclError code = is_lost ? ACL_SUCCESS : task();
     const char* words = code == ACL_SUCCESS ? nullptr : aclGetRecentErrMsg();

@@ -20,8 +20,8 @@ std::string own_root() {
 
 #define SIM_API extern "C" __attribute__((visibility("default"))) int
 
-SIM_API aclrtcCreateProg(Program** program, const char* source, const char*, int, const char* const*,
-                         const char* const*) {
+SIM_API aclrtcCreateProg(Program** program, const char* source, const char*, int,
+                         const char* const*, const char* const*) {
   *program = new Program{source, {}, {}};
   return 0;
 }
@@ -33,7 +33,8 @@ SIM_API aclrtcDestroyProg(Program** program) {
 }
 
 SIM_API aclrtcCompileProg(Program* program, int num_options, const char* const* options) {
-  if (const char* log = std::getenv("SIM_TOOL_LOG")) std::ofstream(log, std::ios::app) << "aclrtc\n";
+  if (const char* log = std::getenv("SIM_TOOL_LOG"))
+    std::ofstream(log, std::ios::app) << "aclrtc\n";
   const std::vector<std::string> words(options, options + num_options);
   std::string pattern = (std::filesystem::temp_directory_path() / "aclrtc_XXXXXX").string();
   const std::filesystem::path dir = mkdtemp(pattern.data());

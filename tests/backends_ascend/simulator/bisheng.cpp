@@ -1,6 +1,6 @@
-// A program in bisheng's place: `bisheng <flags> -c kernel.asc -o kernel.reloc.o`, see stand_in.hpp.
-// SIM_TOOL_LOG is a file that gets a line a run; SIM_BISHENG_FAILS=exit|signal|empty|text|hang
-// makes this run go wrong in that way.
+// A program in bisheng's place: `bisheng <flags> -c kernel.asc -o kernel.reloc.o`, see
+// stand_in.hpp. SIM_TOOL_LOG is a file that gets a line a run;
+// SIM_BISHENG_FAILS=exit|signal|empty|text|hang makes this run go wrong in that way.
 #include <signal.h>
 
 #include <cstring>
@@ -47,7 +47,8 @@ bool go_wrong(const char* how, const std::string& output) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (const char* log = std::getenv("SIM_TOOL_LOG")) std::ofstream(log, std::ios::app) << "bisheng\n";
+  if (const char* log = std::getenv("SIM_TOOL_LOG"))
+    std::ofstream(log, std::ios::app) << "bisheng\n";
   sim::Job job;
   job.root = std::filesystem::path(argv[0]).parent_path().parent_path().string();
   parse({argv + 1, argv + argc}, job);

@@ -1,5 +1,5 @@
-// The state of the simulated runtime and what every call does first: was aclInit called, is this the
-// process that called it, has the thread a device, is this call to fail.
+// The state of the simulated runtime and what every call does first: was aclInit called, is this
+// the process that called it, has the thread a device, is this call to fail.
 //
 //   SIM_ENTER(aclrtMalloc, Needs::kDevice);      // returns the code of the call when it is to fail
 //   return fail(ACL_ERROR_RT_PARAM_INVALID, "size is 0");
@@ -86,5 +86,6 @@ std::uintptr_t find_freed(const std::vector<unsigned char>& block);
 }  // namespace sim
 
 #define SIM_API extern "C" __attribute__((visibility("default")))
-#define SIM_ENTER(function, needs) \
-  if (const aclError sim_code_ = sim::enter(#function, needs); sim_code_ != ACL_SUCCESS) return sim_code_
+#define SIM_ENTER(function, needs)                                                       \
+  if (const aclError sim_code_ = sim::enter(#function, needs); sim_code_ != ACL_SUCCESS) \
+  return sim_code_

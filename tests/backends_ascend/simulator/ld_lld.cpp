@@ -14,7 +14,8 @@ int refuse(const std::string& why) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (const char* log = std::getenv("SIM_TOOL_LOG")) std::ofstream(log, std::ios::app) << "ld.lld\n";
+  if (const char* log = std::getenv("SIM_TOOL_LOG"))
+    std::ofstream(log, std::ios::app) << "ld.lld\n";
   const std::vector<std::string> words(argv + 1, argv + argc);
   std::string input, output;
   bool is_emulation = false, is_text_at_zero = false, is_static = false;

@@ -102,8 +102,8 @@ inline ElfFile read_elf(std::string_view file) {
   const Elf64_Shdr names = section(header.e_shstrndx);
   for (std::size_t i = 1; i < header.e_shnum; ++i) {
     const Elf64_Shdr one = section(i);
-    const std::string bytes =
-        one.sh_type == SHT_NOBITS ? std::string()
+    const std::string bytes = one.sh_type == SHT_NOBITS
+                                  ? std::string()
                                   : std::string(file.substr(one.sh_offset, one.sh_size));
     found.sections.push_back({file.data() + names.sh_offset + one.sh_name, one.sh_type, bytes});
   }

@@ -88,7 +88,8 @@ inline std::string without_comments(const std::string& text) {
       i = blank(i, end == std::string::npos ? out.size() : end + 2);
     } else if (out[i] == '"') {
       std::size_t end = i + 1;
-      while (end < out.size() && out[end] != '"' && out[end] != '\n') end += out[end] == '\\' ? 2 : 1;
+      while (end < out.size() && out[end] != '"' && out[end] != '\n')
+        end += out[end] == '\\' ? 2 : 1;
       i = blank(i, end + 1);
     } else {
       ++i;
@@ -183,8 +184,8 @@ inline std::string compile(Job& job, std::string& log) {
   argv.push_back("-I" + job.root + "/include");
   argv.push_back("-D__NPU_ARCH__=" + job.arch.substr(4));
   argv.push_back(job.is_asm ? "-S" : "-shared");
-  for (const std::string& word : {(dir / "unit.cpp").string(), std::string("-o"),
-                                  (dir / "out").string()})
+  for (const std::string& word :
+       {(dir / "unit.cpp").string(), std::string("-o"), (dir / "out").string()})
     argv.push_back(word);
   const int code = run(argv, (dir / "log").string());
   log = read_file(dir / "log");

@@ -92,17 +92,17 @@ SimArguments<P...> sim_arguments(void (*)(P...)) {
   return {};
 }
 
-#define SIM_ENTRIES(name)                                                                         \
-  extern "C" __attribute__((visibility("default"))) void sim_call_##name(SimBlock* block,         \
-                                                                         const void* args) {      \
-    decltype(sim_arguments(&name))::call(&name, block, args);                                     \
-  }                                                                                               \
-  extern "C" __attribute__((visibility("default"))) void sim_gather_##name(void* const* args,     \
-                                                                           void* block) {         \
-    decltype(sim_arguments(&name))::gather(args, block);                                          \
-  }                                                                                               \
-  extern "C" __attribute__((visibility("default"))) unsigned long sim_bytes_##name() {            \
-    return decltype(sim_arguments(&name))::bytes();                                               \
+#define SIM_ENTRIES(name)                                                                     \
+  extern "C" __attribute__((visibility("default"))) void sim_call_##name(SimBlock* block,     \
+                                                                         const void* args) {  \
+    decltype(sim_arguments(&name))::call(&name, block, args);                                 \
+  }                                                                                           \
+  extern "C" __attribute__((visibility("default"))) void sim_gather_##name(void* const* args, \
+                                                                           void* block) {     \
+    decltype(sim_arguments(&name))::gather(args, block);                                      \
+  }                                                                                           \
+  extern "C" __attribute__((visibility("default"))) unsigned long sim_bytes_##name() {        \
+    return decltype(sim_arguments(&name))::bytes();                                           \
   }
 
 #include "sim_tensors.h"

@@ -1,7 +1,7 @@
 // A kernel's arguments as one block of bytes, the way the runtime copies them to the device.
 //
-//   const auto block = ascend::pack_arguments(x, y, n);     // {8 bytes, 8 bytes, 4 bytes, 4 unused}
-//   block.data(); block.size();                             // 24
+//   const auto block = ascend::pack_arguments(x, y, n);     // {8 bytes, 8 bytes, 4 bytes, 4
+//   unused} block.data(); block.size();                             // 24
 //   ascend::kArgumentLayout<float*, char, double>.offsets   // {0, 8, 16}
 //
 // In order, each at a multiple of max(4, its own alignment), the total rounded up to 8. Bytes
@@ -76,7 +76,8 @@ class ArgumentBlock {
 
  private:
   // One byte at least: a kernel without arguments has a block too.
-  alignas(kLayout.alignment) unsigned char bytes_[kLayout.num_bytes + (kLayout.num_bytes == 0)] = {};
+  alignas(
+      kLayout.alignment) unsigned char bytes_[kLayout.num_bytes + (kLayout.num_bytes == 0)] = {};
 };
 
 template <class... Args>

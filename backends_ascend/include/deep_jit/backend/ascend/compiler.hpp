@@ -1,7 +1,8 @@
 // What the two compilers have in common: the request, the artifacts, the words of a failure.
 //
 //   std::shared_ptr<ascend::Compiler> compiler = ...;          // BishengCompiler or AclrtcCompiler
-//   ascend::CompileOutput out = compiler->compile(request);    // throws Toolchain, whole log inside
+//   ascend::CompileOutput out = compiler->compile(request);    // throws Toolchain, whole log
+//   inside
 //
 // Artifacts: kernel.asc, kernel.o, kernel.json, compile.log, and kernel.s where asked for.
 // Leaves choosing a compiler to compiler_choice.hpp.
@@ -140,9 +141,8 @@ inline std::string file_identity(const std::filesystem::path& path) {
 }  // namespace detail
 
 // The caller's folders first, then those of the toolkit's own headers.
-inline std::vector<std::string> include_flags(
-    const std::vector<std::filesystem::path>& callers,
-    const std::vector<std::filesystem::path>& toolkits) {
+inline std::vector<std::string> include_flags(const std::vector<std::filesystem::path>& callers,
+                                              const std::vector<std::filesystem::path>& toolkits) {
   std::vector<std::string> flags;
   for (const auto& dir : callers) flags.push_back("-I" + dir.string());
   for (const auto& dir : toolkits) flags.push_back("-I" + dir.string());

@@ -60,7 +60,8 @@ struct AclrtcLibrary {
       refuse(path, why == nullptr ? "unknown" : why);
     }
     const auto bind = [&](auto& function, const char* symbol) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, symbol));
+      function =
+          reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, symbol));
       if (function == nullptr) refuse(path, str::format("it lacks {}", symbol));
     };
     bind(create, "aclrtcCreateProg");

@@ -127,7 +127,8 @@ class BishengCompiler final : public Compiler {
     std::error_code error;
     const auto bytes = std::filesystem::file_size(request.dir / product, error);
     if (error || bytes == 0) {
-      fail_compile(tool, command, str::format("exit 0 and {} {}", error ? "no" : "an empty", product),
+      fail_compile(tool, command,
+                   str::format("exit 0 and {} {}", error ? "no" : "an empty", product),
                    result.output, "check that the program named above is CANN's.");
     }
     return result.output;

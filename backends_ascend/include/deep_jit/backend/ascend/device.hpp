@@ -22,16 +22,16 @@ namespace DJ_HIDDEN deep_jit {
 namespace ascend {
 
 // X(field, attribute of ACL)
-#define DJ_ASCEND_DEVICE_PROPERTIES(X)                        \
-  X(num_ai_cores, AICORE_CORE_NUM)                            \
-  X(num_cube_cores, CUBE_CORE_NUM)                            \
-  X(num_vector_cores, VECTOR_CORE_NUM)                        \
-  X(num_lanes, WARP_SIZE)                                     \
-  X(max_threads_per_vector_core, MAX_THREAD_PER_VECTOR_CORE)  \
-  X(num_ub_bytes, UBUF_PER_VECTOR_CORE)                       \
-  X(max_blocks, MAX_BLOCK_PER_GRID)                           \
-  X(num_memory_bytes, TOTAL_GLOBAL_MEM_SIZE)                  \
-  X(num_l2_bytes, L2_CACHE_SIZE)                              \
+#define DJ_ASCEND_DEVICE_PROPERTIES(X)                       \
+  X(num_ai_cores, AICORE_CORE_NUM)                           \
+  X(num_cube_cores, CUBE_CORE_NUM)                           \
+  X(num_vector_cores, VECTOR_CORE_NUM)                       \
+  X(num_lanes, WARP_SIZE)                                    \
+  X(max_threads_per_vector_core, MAX_THREAD_PER_VECTOR_CORE) \
+  X(num_ub_bytes, UBUF_PER_VECTOR_CORE)                      \
+  X(max_blocks, MAX_BLOCK_PER_GRID)                          \
+  X(num_memory_bytes, TOTAL_GLOBAL_MEM_SIZE)                 \
+  X(num_l2_bytes, L2_CACHE_SIZE)                             \
   X(npu_arch, NPU_ARCH)
 
 struct DeviceProp {

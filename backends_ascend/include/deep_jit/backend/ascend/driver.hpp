@@ -81,36 +81,36 @@ inline bool has_function(const char* symbol) { return dlsym(get_library(), symbo
 
 #define DJ_DECL_LAZY_ACL_FUNCTION(name)                                                      \
   template <class... Args>                                                                   \
-  inline auto lazy_##name(Args&&... args)->decltype(name(std::forward<Args>(args)...)) {     \
+  inline auto lazy_##name(Args&&... args) -> decltype(name(std::forward<Args>(args)...)) {   \
     static const auto function =                                                             \
         reinterpret_cast<decltype(&name)>(::deep_jit::ascend::driver::find_function(#name)); \
     return function(std::forward<Args>(args)...);                                            \
   }
 
 // One row per entry point the product or its consumers use.
-#define DJ_ACL_FUNCTIONS(X)           \
-  X(aclInit)                          \
-  X(aclFinalize)                      \
-  X(aclGetRecentErrMsg)               \
-  X(aclrtGetSocName)                  \
-  X(aclrtSetDevice)                   \
-  X(aclrtGetDevice)                   \
-  X(aclrtGetDeviceCount)              \
-  X(aclrtGetDeviceInfo)               \
-  X(aclrtBinaryLoadFromFile)          \
-  X(aclrtBinaryLoadFromData)          \
-  X(aclrtBinaryUnLoad)                \
-  X(aclrtBinaryGetFunction)           \
-  X(aclrtBinaryGetGlobal)             \
-  X(aclrtLaunchKernelWithHostArgs)    \
-  X(aclrtLaunchKernelWithArgsArray)   \
-  X(aclrtCreateStream)                \
-  X(aclrtDestroyStream)               \
-  X(aclrtSynchronizeStream)           \
-  X(aclrtSynchronizeDevice)           \
-  X(aclrtMalloc)                      \
-  X(aclrtFree)                        \
-  X(aclrtMemcpy)                      \
+#define DJ_ACL_FUNCTIONS(X)         \
+  X(aclInit)                        \
+  X(aclFinalize)                    \
+  X(aclGetRecentErrMsg)             \
+  X(aclrtGetSocName)                \
+  X(aclrtSetDevice)                 \
+  X(aclrtGetDevice)                 \
+  X(aclrtGetDeviceCount)            \
+  X(aclrtGetDeviceInfo)             \
+  X(aclrtBinaryLoadFromFile)        \
+  X(aclrtBinaryLoadFromData)        \
+  X(aclrtBinaryUnLoad)              \
+  X(aclrtBinaryGetFunction)         \
+  X(aclrtBinaryGetGlobal)           \
+  X(aclrtLaunchKernelWithHostArgs)  \
+  X(aclrtLaunchKernelWithArgsArray) \
+  X(aclrtCreateStream)              \
+  X(aclrtDestroyStream)             \
+  X(aclrtSynchronizeStream)         \
+  X(aclrtSynchronizeDevice)         \
+  X(aclrtMalloc)                    \
+  X(aclrtFree)                      \
+  X(aclrtMemcpy)                    \
   X(aclrtMemcpyAsync)
 
 namespace DJ_HIDDEN deep_jit {
@@ -155,12 +155,11 @@ inline std::string_view remedy(aclError result) {
 
 [[noreturn]] inline void fail(aclError result, std::string_view call, std::string_view file,
                               int line) {
-  throw exception::Exception(
-      exception::Kind::kDevice, file, line, std::string(call),
-      str::format("ascend: {}: given {}.\n"
-                  "  Rule ACL_CALL: an ACL call must return ACL_SUCCESS.\n"
-                  "  Fix: {}",
-                  call, describe_result(result), remedy(result)));
+  throw exception::Exception(exception::Kind::kDevice, file, line, std::string(call),
+                             str::format("ascend: {}: given {}.\n"
+                                         "  Rule ACL_CALL: an ACL call must return ACL_SUCCESS.\n"
+                                         "  Fix: {}",
+                                         call, describe_result(result), remedy(result)));
 }
 
 // torch_npu or the program itself may have been first, which is just as good.

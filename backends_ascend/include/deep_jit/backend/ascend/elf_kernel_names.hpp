@@ -2,12 +2,12 @@
 // believed before it is checked against the file's length.
 //
 //   ascend::DeviceBinary binary = ascend::read_device_binary(bytes);   // throws Toolchain
-//   for (auto& kernel : binary.kernels) kernel.name;   // "add"; of add_mix_aic and add_mix_aiv once
-//   binary.magic();                                    // what aclrtBinaryLoadFromData is told
+//   for (auto& kernel : binary.kernels) kernel.name;   // "add"; of add_mix_aic and add_mix_aiv
+//   once binary.magic();                                    // what aclrtBinaryLoadFromData is told
 //
-// A kernel has a note section `.ascend.meta.<name>`, or one or two with _mix_aic and _mix_aiv behind
-// the name. The note begins with {type 1, length 4, core type}. The 950's section that is called
-// exactly `.ascend.meta` belongs to no kernel. Knows 64-bit little-endian ELF alone.
+// A kernel has a note section `.ascend.meta.<name>`, or one or two with _mix_aic and _mix_aiv
+// behind the name. The note begins with {type 1, length 4, core type}. The 950's section that is
+// called exactly `.ascend.meta` belongs to no kernel. Knows 64-bit little-endian ELF alone.
 #pragma once
 
 #include <elf.h>
@@ -192,9 +192,8 @@ inline DeviceKernel kernel_of(std::string_view name, CoreType core) {
 inline std::vector<DeviceKernel> merge_halves(const std::vector<DeviceKernel>& found) {
   std::vector<std::size_t> order(found.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return found[a].name < found[b].name;
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return found[a].name < found[b].name; });
   std::vector<std::pair<std::size_t, DeviceKernel>> firsts;
   for (const std::size_t index : order) {
     if (firsts.empty() || firsts.back().second.name != found[index].name) {

@@ -56,8 +56,8 @@ class KernelBinary {
                 });
   }
 
-  // Why waiting: nothing says that unloading waits for kernels that still run. Answers are of no use
-  // here: at process exit the runtime may be gone already.
+  // Why waiting: nothing says that unloading waits for kernels that still run. Answers are of no
+  // use here: at process exit the runtime may be gone already.
   ~KernelBinary() {
     if (handle_ == nullptr) return;
     std::int32_t current = -1;

@@ -28,13 +28,13 @@ namespace DJ_HIDDEN deep_jit {
 namespace ascend {
 
 // X(type, name, default, variable that changes the default or nullptr)
-#define DJ_ASCEND_COMPILER_OPTIONS(X)               \
-  X(int, optimize_level, 2, nullptr)                \
-  X(bool, enable_simt, false, nullptr)              \
-  X(int, stack_bytes, 0, nullptr)                   \
+#define DJ_ASCEND_COMPILER_OPTIONS(X)                 \
+  X(int, optimize_level, 2, nullptr)                  \
+  X(bool, enable_simt, false, nullptr)                \
+  X(int, stack_bytes, 0, nullptr)                     \
   X(bool, with_line_info, false, "JIT_WITH_LINEINFO") \
-  X(bool, dump_asm, false, "JIT_DUMP_ASM")          \
-  X(std::string, arch, "", nullptr)                 \
+  X(bool, dump_asm, false, "JIT_DUMP_ASM")            \
+  X(std::string, arch, "", nullptr)                   \
   X(std::string, bisheng_flags, "", nullptr)
 
 // Called with the folder of the artifacts once they are complete and checked. Not part of the key:

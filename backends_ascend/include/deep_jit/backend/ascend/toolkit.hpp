@@ -160,15 +160,14 @@ inline Toolkit inspect(std::string origin, const std::filesystem::path& root,
   toolkit.bisheng = first_existing(
       root, {"bin/bisheng", half + "bin/bisheng", "compiler/ccec_compiler/bin/bisheng",
              "tools/bisheng_compiler/bin/bisheng"});
-  toolkit.linker = first_existing(
-      root, {"bin/ld.lld", half + "bin/ld.lld", "compiler/ccec_compiler/bin/ld.lld",
-             "tools/bisheng_compiler/bin/ld.lld"});
+  toolkit.linker =
+      first_existing(root, {"bin/ld.lld", half + "bin/ld.lld", "compiler/ccec_compiler/bin/ld.lld",
+                            "tools/bisheng_compiler/bin/ld.lld"});
   toolkit.aclrtc = first_existing(
       root, {"lib64/libacl_rtc.so", half + "lib64/libacl_rtc.so", "runtime/lib64/libacl_rtc.so"});
   const auto adv_api =
       first_existing(root, {half + "asc/include/adv_api", "asc/include/adv_api",
-                            half + "ascendc/include/highlevel_api",
-                            "compiler/tikcpp/tikcfw/lib"});
+                            half + "ascendc/include/highlevel_api", "compiler/tikcpp/tikcfw/lib"});
   if (!adv_api.empty()) toolkit.include_dirs.push_back(adv_api);
   if (toolkit.bisheng.empty()) {
     toolkit.refused = "it has no bisheng";
@@ -188,13 +187,13 @@ inline Verdict find_toolkits(const SearchPlaces& places) {
   Verdict verdict;
   if (const auto& named = places.bisheng_override; !named.empty()) {
     // bin/bisheng of some root: the rest of that toolkit is beside it.
-    Toolkit toolkit = detail::inspect("JIT_BISHENG_COMPILER", named.parent_path().parent_path(),
-                                      places.machine);
+    Toolkit toolkit =
+        detail::inspect("JIT_BISHENG_COMPILER", named.parent_path().parent_path(), places.machine);
     toolkit.bisheng = named;
     if (detail::is_there(named.parent_path() / "ld.lld"))
       toolkit.linker = named.parent_path() / "ld.lld";
     const std::string why = detail::why_not_program(named);
-    toolkit.refused = !why.empty() ? str::format("{} {}", named.string(), why)
+    toolkit.refused = !why.empty()             ? str::format("{} {}", named.string(), why)
                       : toolkit.linker.empty() ? "there is no ld.lld beside it"
                                                : "";
     verdict.toolkits.push_back(std::move(toolkit));

@@ -43,7 +43,8 @@ inline const TorchShims* torch_shims() {
   if (library == nullptr) return nullptr;
   TorchShims shims{};
   const auto bind = [&](auto& function, const char* symbol) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, symbol));
+    function =
+        reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, symbol));
     return function != nullptr;
   };
   bool is_whole = bind(shims.parse_device, "torch_parse_device_string");
@@ -116,7 +117,8 @@ inline aclrtStream current_torch_stream(int device_index) {
   const std::int32_t result = shims->native_handle(stream, &handle);
   shims->delete_stream(stream);
   if (result != 0) [[unlikely]]
-    fail_no_stream("the npu back end gives no native handle", "install torch_npu 2.11.0.post3 or newer");
+    fail_no_stream("the npu back end gives no native handle",
+                   "install torch_npu 2.11.0.post3 or newer");
   return static_cast<aclrtStream>(handle);
 }
 
