@@ -45,6 +45,19 @@ def acl_headers() -> Path:
     pytest.skip("no ACL headers: set ASCEND_HEADERS, see tools/toolchains/ascend/README.md")
 
 
+def cuda_headers() -> Path:
+    """The folder of cuda.h, of Bazel or of pip's packages; skips where there is none."""
+    runfiles = Runfiles.Create()
+    listing = runfiles.Rlocation("cuda_headers/include.txt") if runfiles else None
+    if listing and Path(listing).exists():
+        return Path(Path(listing).read_text().splitlines()[0])
+    site = torch_folder().parent
+    for folder in (site / "nvidia/cu13/include", Path("/usr/local/cuda/include")):
+        if (folder / "cuda.h").exists():
+            return folder
+    pytest.skip("no cuda.h: pip install nvidia-cuda-runtime")
+
+
 def torch_folder() -> Path:
     found = importlib.util.find_spec("torch")
     assert found is not None and found.origin is not None
@@ -129,6 +142,13 @@ def build_npu_kernel_set(folder: Path) -> Path:
     target = f"-DTORCH_TARGET_VERSION={target_version('CUDA')}"
     out = folder / "npu_kernel_set.abi3.so"
     return compile_with_torch(out, sources, "-DDJ_DISABLE_GIL=1", target)
+
+
+def build_three_back_ends(folder: Path) -> Path:
+    source = ROOT / "tests/backends_ascend/three_back_ends.cpp"
+    target = f"-DTORCH_TARGET_VERSION={target_version('ASCEND')}"
+    flags = (target, "-O0", "-isystem", str(cuda_headers()))
+    return compile_with_torch(folder / "three_back_ends.so", [source], *flags)
 
 
 def compile_program(out: Path, sources: list[Path]) -> Path:

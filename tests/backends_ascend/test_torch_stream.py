@@ -32,6 +32,11 @@ def sim(name, result=ctypes.c_long):
     function.restype = result
     return function
 
+def three(name, *args):
+    text = ctypes.create_string_buffer(4000)
+    function = getattr(ctypes.CDLL(os.environ["THREE_BACK_ENDS"]), name)
+    return function(*args, text, 4000), text.value.decode()
+
 def tensors(device, n=1000):
     a, b = torch.randn(n), torch.randn(n)
     return a, b, torch.full((n,), -1.0).to(device), a.to(device), b.to(device)
@@ -47,6 +52,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "DG_JIT_CACHE_DIR": str(folder / "cache"),
         "FAKE_NPU": str(ascend_build.build_fake_npu(folder)),
         "NPU_KERNEL_SET": str(ascend_build.build_npu_kernel_set(folder)),
+        "THREE_BACK_ENDS": str(ascend_build.build_three_back_ends(folder)),
+        "THREE_JIT_CACHE_DIR": str(folder / "three_cache"),
+        "ROOT": str(folder),
     }
 
 
@@ -161,5 +169,36 @@ def test_without_a_back_end_a_cpu_tensor_is_torchs_to_refuse(environment: dict[s
             assert "CPU" in str(error)
         else:
             raise AssertionError("no error")
+        """,
+    )
+
+
+def test_one_extension_serves_host_cuda_and_npu(environment: dict[str, str]) -> None:
+    run(
+        environment,
+        """
+        npu, root = use_npu(), os.environ["ROOT"].encode()
+        for name in ("host_kernel_writes_seven", "cuda_report_is_printed"):
+            assert three(name, root) == (1, "")
+        for device in (0, 1):
+            npu.fake_npu_use_stream(device, 2 + device)
+            out = torch.zeros(1, dtype=torch.int32).to(f"npu:{device}")
+            pointer = ctypes.c_void_p(out.data_ptr())
+            assert three("npu_kernel_writes_seven", root, device, pointer) == (1, "")
+            assert out.cpu().item() == 7
+            assert three("streams_are_equal", device) == (1, "")
+        """,
+    )
+
+
+def test_without_a_back_end_called_npu_an_unset_stream_is_an_error(
+    environment: dict[str, str],
+) -> None:
+    run(
+        environment,
+        """
+        is_done, text = three("streams_are_equal", 0)
+        assert not is_done and "this torch has no npu back end" in text, text
+        assert "Rule STREAM_KNOWN" in text
         """,
     )
