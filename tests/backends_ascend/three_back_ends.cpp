@@ -44,8 +44,9 @@ EXPORT host_kernel_writes_seven(const char* root, char* text, int room) {
   return guarded(text, room, [&] {
     Runtime<Host> jit(config_of(root));
     int value = 0, *pointer = &value;
-    jit.launch(jit.compile("put", "struct DjHostBlock;\nextern \"C\" void put(const DjHostBlock*, "
-                                  "void* const* args) { **(int**)args[0] = 7; }\n"),
+    jit.launch(jit.compile("put",
+                           "struct DjHostBlock;\nextern \"C\" void put(const DjHostBlock*, "
+                           "void* const* args) { **(int**)args[0] = 7; }\n"),
                {}, pointer);
     if (value != 7) DJ_PANIC("the kernel wrote {}", value);
   });
@@ -56,8 +57,9 @@ EXPORT npu_kernel_writes_seven(const char* root, int device, void* out, char* te
   return guarded(text, room, [&] {
     const ascend::DeviceScope scope(device);
     Runtime<Ascend> jit(config_of(root));
-    jit.launch(jit.compile("put", "#include \"kernel_operator.h\"\nextern \"C\" __global__ "
-                                  "__vector__ void put(__gm__ int* out) { *out = 7; }\n"),
+    jit.launch(jit.compile("put",
+                           "#include \"kernel_operator.h\"\nextern \"C\" __global__ "
+                           "__vector__ void put(__gm__ int* out) { *out = 7; }\n"),
                {}, static_cast<int*>(out));
   });
 }
