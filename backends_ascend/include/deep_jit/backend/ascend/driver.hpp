@@ -67,14 +67,11 @@ inline void* find_function(const char* symbol) {
     DJ_FAIL(kDevice,
             "ascend: driver: given a {} without {}.\n"
             "  Rule ACL_VERSION: this CANN is older than the call that is needed.\n"
-            "  Fix: install a newer CANN toolkit; docs/ascend.md says which call came when.",
+            "  Fix: install a newer CANN toolkit.",
             kDriverLibrary, symbol);
   }
   return function;
 }
-
-// For calls that older releases lack and that can be done without.
-inline bool has_function(const char* symbol) { return dlsym(get_library(), symbol) != nullptr; }
 
 }  // namespace ascend::driver
 }  // namespace DJ_HIDDEN deep_jit
@@ -147,7 +144,7 @@ inline std::string_view remedy(aclError result) {
       return "an earlier kernel faulted; check its addresses, and run under msSanitizer.";
     case ACL_ERROR_RT_FEATURE_NOT_SUPPORT:
     case ACL_ERROR_API_NOT_SUPPORT:
-      return "this CANN or SoC does not offer the call; docs/ascend.md lists what is needed.";
+      return "this CANN or SoC does not offer the call; update CANN.";
     default:
       return "see the runtime's text above, and the plog files under ~/ascend/log.";
   }
