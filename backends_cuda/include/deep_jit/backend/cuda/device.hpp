@@ -22,7 +22,8 @@
 namespace DJ_HIDDEN deep_jit {
 namespace cuda {
 
-// Field names are cudaDeviceProp's; kHz and bytes as there. One row per integer property.
+// Field names are cudaDeviceProp's of CUDA 13; bytes as there. One row per integer property. Clocks
+// are asked for when wanted: the driver reads them from the device, which costs a first call.
 #define DJ_CUDA_DEVICE_PROPERTIES(X)                                  \
   X(major, COMPUTE_CAPABILITY_MAJOR)                                  \
   X(minor, COMPUTE_CAPABILITY_MINOR)                                  \
@@ -38,8 +39,6 @@ namespace cuda {
   X(maxThreadsPerMultiProcessor, MAX_THREADS_PER_MULTIPROCESSOR)      \
   X(maxBlocksPerMultiProcessor, MAX_BLOCKS_PER_MULTIPROCESSOR)        \
   X(warpSize, WARP_SIZE)                                              \
-  X(clockRate, CLOCK_RATE)                                            \
-  X(memoryClockRate, MEMORY_CLOCK_RATE)                               \
   X(memoryBusWidth, GLOBAL_MEMORY_BUS_WIDTH)                          \
   X(cooperativeLaunch, COOPERATIVE_LAUNCH)                            \
   X(clusterLaunch, CLUSTER_LAUNCH)                                    \
@@ -76,8 +75,9 @@ class Device {
   int get_index() const { return prop_->index; }
   int get_num_sms() const { return prop_->multiProcessorCount; }
   int get_num_l2_cache_bytes() const { return prop_->l2CacheSize; }
-  int get_num_smem_bytes() const { return prop_->sharedMemPerBlockOptin; }  // one block, opted in
-  int get_clock_rate() const { return prop_->clockRate; }                   // kHz
+  int get_num_smem_bytes() const { return prop_->sharedMemPerBlockOptin; }    // one block, opted in
+  int get_clock_rate() const { return ask(CU_DEVICE_ATTRIBUTE_CLOCK_RATE); }  // kHz
+  int get_memory_clock_rate() const { return ask(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE); }
   int get_arch_major() const { return prop_->major; }
   int get_arch_minor() const { return prop_->minor; }
   std::pair<int, int> get_arch_pair() const { return {prop_->major, prop_->minor}; }
@@ -105,6 +105,14 @@ class Device {
   }
 
  private:
+  int ask(CUdevice_attribute attribute) const {
+    int value = 0;
+    CUdevice device{};
+    DJ_CUDA_DRIVER_CHECK(driver::lazy_cuDeviceGet(&device, prop_->index));
+    DJ_CUDA_DRIVER_CHECK(driver::lazy_cuDeviceGetAttribute(&value, attribute, device));
+    return value;
+  }
+
   // Once per index and process: a launch path may make a Device without a driver call.
   static std::shared_ptr<const DeviceProp> read(int index) {
     static std::mutex mutex;

@@ -10,6 +10,7 @@
 // Leaves loading and compiling to compiler_nvrtc.hpp and compiler_nvcc.hpp.
 #pragma once
 
+#include <dirent.h>
 #include <link.h>
 #include <unistd.h>
 
@@ -110,14 +111,19 @@ inline std::vector<std::filesystem::path> split_path_list(const std::string& lis
   return dirs;
 }
 
-// Sorted, so that a choice does not hang on the order of a folder; empty where there is none.
-inline std::vector<std::filesystem::path> list_dir(const std::filesystem::path& dir) {
+// Sorted, so that a choice does not hang on the order of a folder; empty where there is none. Why
+// names are compared first: a toolkit's lib has hundreds of files, and paths are dear to make.
+inline std::vector<std::filesystem::path> list_dir(const std::filesystem::path& dir,
+                                                   std::string_view prefix = {}) {
   std::vector<std::filesystem::path> entries;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(dir, error), end; !error && it != end;
-       it.increment(error)) {
-    entries.push_back(it->path());
+  DIR* const folder = opendir(dir.c_str());
+  if (folder == nullptr) return entries;
+  while (const dirent* entry = readdir(folder)) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != ".." && name.substr(0, prefix.size()) == prefix)
+      entries.push_back(dir / name);
   }
+  closedir(folder);
   std::sort(entries.begin(), entries.end());
   return entries;
 }

@@ -37,10 +37,8 @@ inline void prefer_driver_major(Verdict& verdict, int driver_version) {
 inline std::vector<std::filesystem::path> nvrtc_files(const std::filesystem::path& dir) {
   constexpr std::string_view kStem = "libnvrtc.so";
   std::vector<std::pair<int, std::filesystem::path>> numbered;
-  for (const auto& path : list_dir(dir)) {
-    const std::string name = path.filename().string();
-    if (name.compare(0, kStem.size(), kStem) != 0) continue;
-    const std::string rest = name.substr(kStem.size());
+  for (const auto& path : list_dir(dir, kStem)) {
+    const std::string rest = path.filename().string().substr(kStem.size());
     if (rest.size() < 2 || rest.find_first_not_of("0123456789", 1) != std::string::npos) continue;
     numbered.emplace_back(std::atoi(rest.c_str() + 1), path);
   }
@@ -64,10 +62,8 @@ inline int nvrtc_version(const std::filesystem::path& library) {
     if (const int version = parse_version(real.substr(kStem.size()))) return version;
   }
   int newest = 0;
-  for (const auto& path : list_dir(library.parent_path())) {
-    const std::string name = path.filename().string();
-    if (name.compare(0, kBuiltins.size(), kBuiltins) != 0) continue;
-    const int version = parse_version(name.substr(kBuiltins.size()));
+  for (const auto& path : list_dir(library.parent_path(), kBuiltins)) {
+    const int version = parse_version(path.filename().string().substr(kBuiltins.size()));
     if (major.empty() || version / 1000 == std::atoi(major.c_str()))
       newest = std::max(newest, version);
   }
