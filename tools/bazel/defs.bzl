@@ -3,6 +3,7 @@
     load("//tools/bazel:defs.bzl", "dj_cc_library", "dj_cc_test", "dj_py_test")
 """
 
+load("//tools/bazel/private:built_once.bzl", _built_once = "built_once")
 load(
     "//tools/bazel/private:cc.bzl",
     _dj_cc_binary = "dj_cc_binary",
@@ -31,6 +32,7 @@ load(
     _dj_torch_library = "dj_torch_library",
 )
 
+built_once = _built_once
 cubin_matrix_test = _cubin_matrix_test
 cuda_cubin = _cuda_cubin
 dj_cc_binary = _dj_cc_binary

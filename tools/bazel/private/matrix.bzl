@@ -1,49 +1,80 @@
 """Runs what is built once against other versions of what surrounds it."""
 
-_FLAGS = ["cuda_version", "python_version", "torch_version"]
+load("//tools/bazel/private:built_once.bzl", "defaults")
 
-def _flag(name):
-    return "//tools/config:" + name
+_CUDA = "//tools/config:cuda_version"
+_PYTHON = "//tools/config:python_version"
+_TORCH = "//tools/config:torch_version"
 
 def _versions_impl(settings, attr):
-    wanted = {"cuda_version": attr.cuda, "python_version": attr.python, "torch_version": attr.torch}
-    return {_flag(name): wanted[name] or settings[_flag(name)] for name in _FLAGS}
+    return {_PYTHON: attr.python or settings[_PYTHON], _TORCH: attr.torch or settings[_TORCH]}
 
 _versions = transition(
     implementation = _versions_impl,
-    inputs = [_flag(name) for name in _FLAGS],
-    outputs = [_flag(name) for name in _FLAGS],
+    inputs = [_PYTHON, _TORCH],
+    outputs = [_PYTHON, _TORCH],
 )
 
-def _matrix_test_impl(ctx):
-    target = ctx.attr.test[0]
+def _cuda_version_impl(_settings, attr):
+    return {_CUDA: attr.cuda}
+
+_cuda_version = transition(
+    implementation = _cuda_version_impl,
+    inputs = [],
+    outputs = [_CUDA],
+)
+
+def _run(ctx, target, environment, files):
     runner = ctx.actions.declare_file(ctx.label.name)
     ctx.actions.symlink(output = runner, target_file = target[DefaultInfo].files_to_run.executable, is_executable = True)
-    environment = {"DJ_CELL_PYTHON": ctx.attr.python, "DJ_CELL_TORCH": ctx.attr.torch}
-    runfiles = target[DefaultInfo].default_runfiles
-    if ctx.attr.cuda:
-        # The environment of the inner test is not to be had here, so this part of it is made again.
-        environment["DJ_JIT_NVRTC_LIBRARY"] = ctx.files._nvrtc_library[0].short_path
     return [
         DefaultInfo(
             executable = runner,
             files = depset([runner]),
-            runfiles = runfiles,
+            runfiles = target[DefaultInfo].default_runfiles.merge(ctx.runfiles(files)),
         ),
+        # The environment of the inner test is not to be had here; it gets this one instead.
         testing.TestEnvironment(environment),
     ]
 
-_matrix_test = rule(
-    implementation = _matrix_test_impl,
+def _python_cell_impl(ctx):
+    return _run(ctx, ctx.attr.test[0], {
+        "DJ_CELL_PYTHON": ctx.attr.python,
+        "DJ_CELL_TORCH": ctx.attr.torch,
+        "DJ_JIT_NVRTC_LIBRARY": ctx.files._nvrtc_library[0].short_path,
+    }, ctx.files._nvrtc_library + ctx.files._nvrtc_files)
+
+_python_cell_test = rule(
+    implementation = _python_cell_impl,
     test = True,
     attrs = {
-        "cuda": attr.string(doc = "CUDA version, empty: as configured."),
         "python": attr.string(doc = "Python version, empty: as configured."),
         "test": attr.label(cfg = _versions, executable = True, mandatory = True),
         "torch": attr.string(doc = "torch version, empty: as configured."),
+        "_nvrtc_files": attr.label(default = "//tools/toolchains/cuda:nvrtc_files"),
+        "_nvrtc_library": attr.label(allow_files = True, default = "//tools/toolchains/cuda:nvrtc_library"),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+        ),
+    },
+)
+
+def _cuda_cell_impl(ctx):
+    return _run(ctx, ctx.attr.test[0], {
+        "DJ_JIT_NVRTC_LIBRARY": ctx.files._nvrtc_library[0].short_path,
+    }, ctx.files._nvrtc_library + ctx.files._nvrtc_files)
+
+# The test itself is the same program in every cell; only the compiler that it finds differs.
+_cuda_cell_test = rule(
+    implementation = _cuda_cell_impl,
+    test = True,
+    attrs = {
+        "cuda": attr.string(doc = "CUDA version.", mandatory = True),
+        "test": attr.label(cfg = defaults, executable = True, mandatory = True),
+        "_nvrtc_files": attr.label(cfg = _cuda_version, default = "//tools/toolchains/cuda:nvrtc_files"),
         "_nvrtc_library": attr.label(
             allow_files = True,
-            cfg = _versions,
+            cfg = _cuda_version,
             default = "//tools/toolchains/cuda:nvrtc_library",
         ),
         "_allowlist_function_transition": attr.label(
@@ -60,12 +91,13 @@ def dj_matrix(name, test, cells, size = "medium", tags = []):
     Args:
       name: prefix of the targets and name of the suite of all of them.
       test: the test target.
-      cells: dict from suffix to dict with keys among torch, python, cuda.
+      cells: dict from suffix to {"cuda": version}, or to a dict with torch, python or both.
       size: of each cell.
       tags: of each cell, beside `matrix`; those of `test` do not count.
     """
     for suffix, versions in cells.items():
-        _matrix_test(
+        cell = _cuda_cell_test if "cuda" in versions else _python_cell_test
+        cell(
             name = "%s_%s" % (name, suffix),
             test = test,
             size = size,
