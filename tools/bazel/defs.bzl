@@ -31,6 +31,7 @@ load(
     _dj_torch_extension = "dj_torch_extension",
     _dj_torch_library = "dj_torch_library",
 )
+load("//tools/bazel/private:wheel.bzl", _dj_wheel = "dj_wheel")
 
 built_once = _built_once
 cubin_matrix_test = _cubin_matrix_test
@@ -47,4 +48,5 @@ dj_py_test = _dj_py_test
 dj_python_environments = _dj_python_environments
 dj_torch_extension = _dj_torch_extension
 dj_torch_library = _dj_torch_library
+dj_wheel = _dj_wheel
 jit_headers = _jit_headers
