@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 
-NEEDS_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
+NEEDS_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU that torch can use")
+DEVICES = ["cpu", pytest.param("cuda", marks=NEEDS_CUDA)]
 
 
 def _on_device(request: pytest.FixtureRequest) -> Iterator[str]:
@@ -23,11 +24,11 @@ def _on_device(request: pytest.FixtureRequest) -> Iterator[str]:
 
 def fixture() -> Callable[..., Iterator[str]]:
     """An autouse fixture of module scope, named `device` where a test asks for it."""
-    params = ["cpu", pytest.param("cuda", marks=NEEDS_CUDA)]
-    return pytest.fixture(_on_device, scope="module", autouse=True, params=params, name="device")
+    return pytest.fixture(_on_device, scope="module", autouse=True, params=DEVICES, name="device")
 
 
 def fixture_of_cuda() -> Callable[..., Iterator[str]]:
     """The same for tests of what only a GPU has."""
-    params = [pytest.param("cuda", marks=NEEDS_CUDA)]
-    return pytest.fixture(_on_device, scope="module", autouse=True, params=params, name="device")
+    return pytest.fixture(
+        _on_device, scope="module", autouse=True, params=DEVICES[1:], name="device"
+    )

@@ -14,11 +14,32 @@ TEST(GemmSource, SourcesAreTheCommittedOnes) {
   CHECK_EQ(other, dj_test::golden("sources/host_bf16_gemm_tn.cpp", other));
 }
 
+TEST(GemmSource, CudaSourcesAreTheCommittedOnes) {
+  PortableGemmConfig fp8{.a = ElementType::E4m3, .b = ElementType::E2m1, .scale_k = 32};
+  const std::string text = portable_source(fp8).text;
+  CHECK_EQ(text, dj_test::golden("sources/portable_fp8_fp4_gemm.cu", text));
+  TileConfig tile{.stages = 5, .products = 2, .cluster = 2, .share = Share::B};
+  const std::string tuned = sm90_fp8_source(tile).text;
+  CHECK_EQ(tuned, dj_test::golden("sources/sm90_fp8_gemm.cu", tuned));
+}
+
+TEST(GemmSource, AnotherFamilyNamesItsScheduler) {
+  const KernelSource source =
+      portable_source({}, {"m_grouped_", "portable_groups.cuh", "PortableMasked"});
+  CHECK_EQ(source.name, "portable_m_grouped_bf16_gemm");
+  CHECK(source.text.find("sched::PortableMasked<kConfig>") != std::string::npos);
+  CHECK(source.text.find("<deep_gemm/sched/portable_groups.cuh>") != std::string::npos);
+}
+
 TEST(GemmSource, NamesContainWhatProfilersLookFor) {
   using enum ElementType;
   CHECK_EQ(source_of(HostGemmConfig{.a = E4m3, .b = E4m3}).name, "host_fp8_gemm");
   CHECK_EQ(source_of(HostGemmConfig{.a = E4m3, .b = E2m1}).name, "host_fp8_fp4_gemm");
   CHECK_EQ(source_of(HostGemmConfig{}).name, "host_bf16_gemm");
+  CHECK_EQ(portable_source({.a = E4m3, .b = E4m3}).name, "portable_fp8_gemm");
+  CHECK_EQ(portable_source({}).name, "portable_bf16_gemm");
+  CHECK_EQ(sm90_fp8_source({}).name, "sm90_fp8_gemm");
+  CHECK_EQ(sm90_fp8_source({.groups = Groups::Masked}).name, "sm90_m_grouped_masked_fp8_gemm");
 }
 
 CHECK_MAIN()

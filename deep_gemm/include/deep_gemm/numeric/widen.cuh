@@ -47,7 +47,7 @@ DG_DEVICE void widen_e2m1(deep_gemm::u32 word, deep_gemm::u32 (&out)[4]) {
   constexpr deep_gemm::u32 kTwoTo14 = 0x74007400;  // fp16's bias is 15, E2M1's is 1
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    const deep_gemm::u32 byte = word >> (8 * i);
+    const deep_gemm::u32 byte = (word >> (8 * i)) & 0xFFu;
     const deep_gemm::u32 x = byte | (byte << 12);
     out[i] = multiply_f16x2(((x & 0x00070007u) << 9) | ((x & 0x00080008u) << 12), kTwoTo14);
   }

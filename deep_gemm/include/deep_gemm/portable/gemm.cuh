@@ -110,23 +110,23 @@ struct Product {
         for (int e = 0; e < 4; ++e) sums[i][j][e] = 0.0f;
   }
 
-  // 16 of K.
-  DG_DEVICE void multiply(Sums& sums, u32 slot, u32 k) const {
-    using ALayout = typename D::A::Layout;
-    using BLayout = typename D::B::Layout;
-    ptx::Words4 fb[D::kFragsN / 2];
+  using Row = ptx::Words4[D::kFragsN / 2];  // B, 16 of K
+
+  DG_DEVICE ptx::Words4 load_a(u32 slot, int step, int i) const {
+    return D::A::Layout::fragment(a_tile(slot), warp_row + 16 * i, 16 * step, lane);
+  }
+  DG_DEVICE void load_b(Row& row, u32 slot, int step) const {
 #pragma unroll
     for (int j = 0; j < D::kFragsN / 2; ++j)
-      fb[j] = BLayout::fragment(b_tile(slot), warp_col + 16 * j, k, lane);
+      row[j] = D::B::Layout::fragment(b_tile(slot), warp_col + 16 * j, 16 * step, lane);
+  }
+
+  DG_DEVICE static void multiply(float (&sums)[D::kFragsN][4], const ptx::Words4& a, const Row& b) {
+    constexpr bool kIsBf16 = C.a == ElementType::Bf16;
 #pragma unroll
-    for (int i = 0; i < D::kFragsM; ++i) {
-      const ptx::Words4 fa = ALayout::fragment(a_tile(slot), warp_row + 16 * i, k, lane);
-#pragma unroll
-      for (int j = 0; j < D::kFragsN / 2; ++j) {
-        constexpr bool kIsBf16 = C.a == ElementType::Bf16;
-        ptx::mma_m16n8k16<kIsBf16>(sums[i][2 * j], fa, fb[j].x, fb[j].z);
-        ptx::mma_m16n8k16<kIsBf16>(sums[i][2 * j + 1], fa, fb[j].y, fb[j].w);
-      }
+    for (int j = 0; j < D::kFragsN / 2; ++j) {
+      ptx::mma_m16n8k16<kIsBf16>(sums[2 * j], a, b[j].x, b[j].z);
+      ptx::mma_m16n8k16<kIsBf16>(sums[2 * j + 1], a, b[j].y, b[j].w);
     }
   }
 
@@ -149,16 +149,29 @@ struct Product {
     clear(product);
   }
 
+  // Fragments are loaded one product ahead, so that the tensor cores do not wait for them.
   DG_DEVICE void multiply_tile(Sums& sums, Sums& product, u32 slot, bool is_block_end) const {
+    constexpr int kSteps = kBlockK / 16;
+    Row b, next_b;
+    load_b(b, slot, 0);
+    ptx::Words4 a = load_a(slot, 0, 0), next_a;
 #pragma unroll
-    for (int step = 0; step < kBlockK / 16; ++step) {
-      if constexpr (!D::kIsScaled) {
-        multiply(sums, slot, 16 * step);
-      } else {
-        multiply(product, slot, 16 * step);
-        if constexpr (C.scale_k == 32)
-          if (step % 2 == 1) promote(sums, product, slot, step / 2);
+    for (int step = 0; step < kSteps; ++step) {
+#pragma unroll
+      for (int i = 0; i < D::kFragsM; ++i) {
+        if (i + 1 < D::kFragsM) {
+          next_a = load_a(slot, step, i + 1);
+        } else if (step + 1 < kSteps) {
+          next_a = load_a(slot, step + 1, 0);
+          load_b(next_b, slot, step + 1);
+        }
+        multiply(D::kIsScaled ? product[i] : sums[i], a, b);
+        a = next_a;
       }
+#pragma unroll
+      for (int j = 0; j < D::kFragsN / 2; ++j) b[j] = next_b[j];
+      if constexpr (C.scale_k == 32)
+        if (step % 2 == 1) promote(sums, product, slot, step / 2);
     }
     if constexpr (D::kIsScaled && C.scale_k >= kBlockK)
       if (is_block_end) promote(sums, product, slot, 0);

@@ -1,0 +1,176 @@
+#include <deep_gemm/csrc/plan/gemm_plan_cuda.hpp>
+
+#include <set>
+
+#include <deep_gemm/csrc/plan/gemm_cost_cuda.hpp>
+#include <deep_gemm/csrc/plan/gemm_legality.hpp>
+#include <deep_gemm/csrc/plan/gemm_tiles_sm90.hpp>
+#include <deep_gemm/csrc/plan/rules.hpp>
+#include <tests/support/check.hpp>
+#include <tests/support/golden.hpp>
+
+using namespace deep_gemm;
+
+namespace {
+
+GemmProblem scaled(std::int64_t m, std::int64_t n, std::int64_t k) {
+  GemmProblem p;
+  p.m = m, p.n = n, p.k = k;
+  p.a = p.b = {ElementType::E4m3, Major::K, (k + 15) / 16 * 16};
+  p.a_scale = {ScaleType::F32, 1, 128, (k + 127) / 128, 1};
+  p.b_scale = {ScaleType::F32, 128, 128, (k + 127) / 128, 1};
+  p.d_stride = (n + 7) / 8 * 8;
+  return p;
+}
+
+GemmProblem plain(std::int64_t m, std::int64_t n, std::int64_t k) {
+  GemmProblem p;
+  p.m = m, p.n = n, p.k = k;
+  p.a = p.b = {ElementType::Bf16, Major::K, (2 * k + 15) / 16 * 16};
+  p.d_stride = n;
+  return p;
+}
+
+DeviceTraits gpu(int compute) {
+  DeviceTraits t;
+  t.kind = DeviceTraits::Kind::Cuda;
+  t.compute = compute;
+  t.arch = compute == 90 ? "90a" : std::to_string(compute);
+  t.num_sms = compute == 90 ? 132 : compute == 80 ? 108 : 84;
+  t.smem_bytes = compute == 90 ? 232448 : compute == 80 ? 166912 : 101376;
+  return t;
+}
+
+constexpr std::int64_t kShapes[][2] = {{2112, 7168},  {576, 7168},  {24576, 1536}, {32768, 512},
+                                       {7168, 16384}, {4096, 7168}, {7168, 2048}};
+constexpr std::int64_t kRows[] = {1, 64, 65, 128, 512, 4096};
+
+std::string lines(int compute, const GemmProblem& p) {
+  return p.to_string() + " | " + to_line(plan_gemm(p, gpu(compute), {})) + "\n";
+}
+
+bool is_tuned(const GemmProblem& p) {
+  return std::holds_alternative<Sm90GemmPlan>(plan_gemm(p, gpu(90), {}));
+}
+
+}  // namespace
+
+TEST(GemmPlanCuda, HopperPlansOfKnownShapesAreTheCommittedOnes) {
+  std::string text;
+  for (const auto& [n, k] : kShapes)
+    for (const std::int64_t m : kRows) text += lines(90, scaled(m, n, k));
+  CHECK_EQ(text, dj_test::golden("plans/gemm_sm90.txt", text));
+}
+
+TEST(GemmPlanCuda, PortablePlansOfKnownShapesAreTheCommittedOnes) {
+  std::string text;
+  for (const int compute : {80, 86})
+    for (const auto& [n, k] : kShapes)
+      for (const std::int64_t m : kRows)
+        text += lines(compute, scaled(m, n, k)) + lines(compute, plain(m, n, k));
+  CHECK_EQ(text, dj_test::golden("plans/gemm_portable.txt", text));
+}
+
+TEST(GemmPlanCuda, EveryPlanIsLegalAndItsGridIsNeverEmpty) {
+  for (const int compute : {80, 86, 90}) {
+    for (const std::int64_t m : {1, 31, 33, 64, 65, 128, 1000, 100000}) {
+      for (const std::int64_t n : {1, 8, 130, 4096}) {
+        for (const GemmProblem& p : {scaled(m, n, 200), plain(m, n, 7), scaled(m, n, 7168)}) {
+          const GemmPlan plan = plan_gemm(p, gpu(compute), {});
+          if (const auto* tuned = std::get_if<Sm90GemmPlan>(&plan)) {
+            CHECK(plan::first_broken_rule(p, *tuned, gpu(compute)).rule == Rule::None);
+            CHECK(tuned->grid > 0 && tuned->grid <= 132);
+            CHECK_EQ(tuned->grid % static_cast<unsigned>(tuned->tile.cluster), 0u);
+          } else {
+            const auto& portable = std::get<PortableGemmPlan>(plan);
+            CHECK(plan::first_broken_rule(p, portable, gpu(compute)).rule == Rule::None);
+            CHECK(portable.grid > 0);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(GemmPlanCuda, EveryRowOfTheHopperTableIsLegalAndChosenSomewhere) {
+  std::set<std::string> chosen;
+  for (std::int64_t m = 1; m <= 8192; m += 21)
+    for (const auto& [n, k] : kShapes) {
+      const auto plan = std::get<Sm90GemmPlan>(plan_gemm(scaled(m, n, k), gpu(90), {}));
+      chosen.insert(to_line(plan).substr(0, to_line(plan).find(" grid")));
+    }
+  CHECK_EQ(chosen.size(), std::size(plan::kSm90Fp8Tiles));
+  for (const auto& row : plan::kSm90Fp8Tiles) {
+    Sm90GemmPlan plan;
+    plan.tile = row.tile;
+    CHECK(plan::first_broken_rule(scaled(64, 64, 128), plan, gpu(90)).rule == Rule::None);
+  }
+}
+
+TEST(GemmPlanCuda, FourKernelsServeEveryNumberOfRows) {
+  for (const auto& [n, k] : kShapes) {
+    std::set<std::string> kernels;
+    for (std::int64_t m = 1; m <= 16384; ++m) {
+      const std::string line = to_line(plan_gemm(scaled(m, n, k), gpu(90), {}));
+      kernels.insert(line.substr(0, line.find(" grid")));
+    }
+    CHECK(kernels.size() <= 4);
+    CHECK_EQ(plan::reachable_cuda_plans(scaled(1, n, k), gpu(90)).size(), 4u);
+  }
+}
+
+TEST(GemmPlanCuda, WhatTheHopperKernelCannotDoGoesToThePortableOne) {
+  CHECK(is_tuned(scaled(64, 512, 512)));
+  GemmProblem p = scaled(64, 512, 512);
+  p.has_alpha = true;
+  CHECK(!is_tuned(p));
+  p = scaled(64, 512, 512);
+  p.accumulate = Accumulate::InPlace;
+  CHECK(!is_tuned(p));
+  p = scaled(64, 512, 512);
+  p.d_type = OutputType::F32;
+  CHECK(!is_tuned(p));
+  p = scaled(64, 512, 512);
+  p.a.stride_bytes = 520;
+  CHECK(!is_tuned(p));
+  p.m = 1;  // one row has no stride
+  CHECK(is_tuned(p));
+  p = scaled(64, 512, 512);
+  p.d_alignment = 8;
+  CHECK(!is_tuned(p));
+  p = scaled(64, 509, 512);
+  p.d_stride = 509;
+  CHECK(!is_tuned(p));
+  p = scaled(64, 512, 512);
+  p.b_scale.gran_mn = 1;
+  CHECK(!is_tuned(p));
+}
+
+TEST(GemmPlanCuda, TheWishForFewerSmsCapsTheGrid) {
+  Knobs knobs;
+  knobs.num_sms = 7;
+  const auto tuned = std::get<Sm90GemmPlan>(plan_gemm(scaled(4096, 4096, 512), gpu(90), knobs));
+  CHECK(tuned.grid <= 7);
+  const auto portable =
+      std::get<PortableGemmPlan>(plan_gemm(scaled(4096, 4096, 512), gpu(80), knobs));
+  CHECK_EQ(portable.grid, 7u);
+}
+
+TEST(GemmPlanCuda, RefusalsAreNamedByRule) {
+  CHECK_THROWS(plan_gemm(scaled(1, 1, 1), gpu(75), {}), kUnsupported, "NO_KERNEL_FOR_DEVICE");
+  CHECK_THROWS(plan_gemm(scaled(std::int64_t{1} << 31, 1, 1), gpu(80), {}), kUnsupported,
+               "SIZE_LIMIT");
+  Sm90GemmPlan tile;
+  tile.tile.block_n = 96;
+  CHECK(plan::first_broken_rule(scaled(1, 64, 128), tile, gpu(90)).rule == Rule::TileAtom);
+  tile.tile = {.block_m = 256, .block_n = 256};
+  CHECK(plan::first_broken_rule(scaled(1, 64, 128), tile, gpu(90)).rule == Rule::Registers);
+  tile.tile = {.stages = 9};
+  CHECK(plan::first_broken_rule(scaled(1, 64, 128), tile, gpu(90)).rule == Rule::SmemBytes);
+  PortableGemmPlan portable;
+  portable.config = plan::portable_config(plain(9, 9, 9), plan::kPortableTiles[0]);
+  portable.config.stages = 9;
+  CHECK(plan::first_broken_rule(plain(9, 9, 9), portable, gpu(86)).rule == Rule::SmemBytes);
+}
+
+CHECK_MAIN()
