@@ -117,7 +117,9 @@ def test_outputs_at_any_address_match_and_spare_their_neighbours(dtype: torch.dt
         d = holder[:, offset : offset + 64]
         deep_gemm.fp8_gemm_nt(a, b, d)
         check_fp8(d, a, b, case)
-        assert bool((holder[:, :offset] == -3).all()) and bool((holder[:, offset + 64 :] == -3).all())
+        assert bool((holder[:, :offset] == -3).all()) and bool(
+            (holder[:, offset + 64 :] == -3).all()
+        )
 
 
 @pytest.mark.parametrize("layout", ["nt", "nn", "tn", "tt"])

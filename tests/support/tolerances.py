@@ -14,6 +14,10 @@ import torch
 _ROUNDING = {torch.bfloat16: 2.0**-8, torch.float32: 2.0**-23}
 
 
+def _is_hopper(device: torch.device) -> bool:
+    return device.type == "cuda" and torch.cuda.get_device_capability(device)[0] == 9
+
+
 def assert_close(
     got: torch.Tensor,
     want: torch.Tensor,
@@ -33,9 +37,8 @@ def assert_close(
         return
     scale = want.abs() if magnitude is None else magnitude
     accumulate = max(k, 1) ** 0.5 * 8 * 2.0**-24 * scale
-    if fp8 and got.is_cuda and got.dtype == torch.bfloat16:
-        if torch.cuda.get_device_capability(got.device)[0] == 9:
-            accumulate = accumulate + 2.0**-12 * scale / max(1.0, k / 128) ** 0.5
+    if fp8 and got.dtype == torch.bfloat16 and _is_hopper(got.device):
+        accumulate = accumulate + 2.0**-12 * scale / max(1.0, k / 128) ** 0.5
     budget = roundings * _ROUNDING[got.dtype] * want.abs() + accumulate + 1e-30
     excess = (got.double() - want).abs() - budget
     excess = torch.where(got.double().isfinite() == want.isfinite(), excess, torch.inf)

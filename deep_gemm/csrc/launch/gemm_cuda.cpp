@@ -59,8 +59,7 @@ GemmParams sm90_params(const GemmProblem& p, const Sm90GemmPlan& plan, const Gem
   params.b = matrix_map("b", {at.b, p.b.type, p.n, p.k, p.b.stride_bytes},
                         t.block_n / (t.share == Share::B ? t.cluster : 1));
   constexpr int kStoreRows = 16;
-  params.d =
-      matrix_map("d", {at.d, ElementType::Bf16, p.m, p.n, p.d_stride * 2}, kStoreRows, true);
+  params.d = matrix_map("d", {at.d, ElementType::Bf16, p.m, p.n, p.d_stride * 2}, kStoreRows, true);
   params.a_scale_row = p.a_scale.stride_mn;
   params.a_scale_k = p.a_scale.stride_k;
   params.b_scale_block = p.b_scale.stride_mn;
@@ -80,8 +79,8 @@ class PreparedSm90Gemm final : public PreparedGemm {
   PreparedSm90Gemm(const GemmProblem& problem, const Sm90GemmPlan& plan, const Knobs& knobs,
                    int device, const GemmAddresses& at)
       : params_(sm90_params(problem, plan, at)),
-        options_(options_of(plan.grid, plan.num_threads, plan.smem_bytes, plan.tile.cluster,
-                            knobs)),
+        options_(
+            options_of(plan.grid, plan.num_threads, plan.smem_bytes, plan.tile.cluster, knobs)),
         kernel_(compile_cuda(source_of(GemmPlan(plan)), device)) {}
 
   bool launch(const GemmAddresses& at) const override {

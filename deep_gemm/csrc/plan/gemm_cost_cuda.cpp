@@ -46,8 +46,9 @@ double sm90_cycles(const GemmProblem& p, const Sm90TileRow& row, int num_sms) {
   const auto waves = static_cast<double>(ceil_div(tiles, std::max(1, num_sms / c.cluster)));
   const auto steps = static_cast<double>(ceil_div(p.k, c.block_k));
   const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n);
-  const double bytes = (m * element_bytes(p.a.type) + n * element_bytes(p.b.type)) *
-                           static_cast<double>(p.k) + m * n * 2;
+  const double bytes =
+      (m * element_bytes(p.a.type) + n * element_bytes(p.b.type)) * static_cast<double>(p.k) +
+      m * n * 2;
   return kSm90LaunchCycles +
          std::max(waves * (steps * row.step_cycles + kSm90TileCycles), bytes / kDramBytesPerCycle);
 }

@@ -64,8 +64,7 @@ Broken first_broken_rule(const GemmProblem& p, const Sm90GemmPlan& plan,
     return {Rule::TileAtom, kColumns, t.block_n};
   const std::int64_t part = t.block_n / t.n_parts / 2;  // registers of a product
   const std::int64_t sums = t.block_m / (kRows * t.math_warpgroups) * t.n_parts * part;
-  if (sums + t.products * part > kSums)
-    return {Rule::Registers, kSums, sums + t.products * part};
+  if (sums + t.products * part > kSums) return {Rule::Registers, kSums, sums + t.products * part};
   const std::int64_t bytes = sm90_fp8_smem_bytes(t);
   if (bytes > traits.smem_bytes) return {Rule::SmemBytes, traits.smem_bytes, bytes};
   return {};

@@ -29,10 +29,10 @@ struct HostGemmPlan {
 
 // Any GPU from sm_80 on.
 struct PortableGemmPlan {
-  PortableGemmConfig config;  // what the kernel is compiled for
-  std::uint32_t grid = 1;     // blocks
+  PortableGemmConfig config;            // what the kernel is compiled for
+  std::uint32_t grid = 1;               // blocks
   int num_threads = 0, smem_bytes = 0;  // of a block
-  int band = 1;               // row tiles walked together
+  int band = 1;                         // row tiles walked together
 };
 
 // Hopper.

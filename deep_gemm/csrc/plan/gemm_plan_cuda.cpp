@@ -113,8 +113,8 @@ std::int64_t sm90_fp8_smem_bytes(const TileConfig& t) {
   const int part = t.block_n / t.n_parts;
   const int span = part % 128 == 0 ? 128 : part & -part;
   const std::int64_t b_scales = round_up(t.block_n / span, 4);
-  const std::int64_t slot = std::int64_t{t.block_m + t.block_n} * t.block_k +
-                            t.block_m * 4 + b_scales * 4 + kBarrierBytes;
+  const std::int64_t slot = std::int64_t{t.block_m + t.block_n} * t.block_k + t.block_m * 4 +
+                            b_scales * 4 + kBarrierBytes;
   return round_up(t.stages * slot + 4 * t.math_warpgroups * t.store_slots * kStageBytes, 1024);
 }
 
@@ -130,9 +130,9 @@ GemmPlan plan_cuda(const GemmProblem& p, const DeviceTraits& traits, const Knobs
       p, traits, kPortableTiles, [&](const auto& r) { return portable_plan(p, r, num_sms); },
       [&](const auto& r) { return portable_cycles(p, r, num_sms); }, broken);
   if (row == nullptr) {
-    const std::string given =
-        broken.rule == Rule::NoKernelForDevice ? "a tensor on cuda, arch " + traits.arch
-                                               : p.to_string();
+    const std::string given = broken.rule == Rule::NoKernelForDevice
+                                  ? "a tensor on cuda, arch " + traits.arch
+                                  : p.to_string();
     if (broken.rule == Rule::NoKernelForDevice)
       refuse(broken.rule, {op, "a", given}, {"cuda arch " + traits.arch});
     refuse(broken.rule, {op, "a", given}, {broken.limit, broken.needed});

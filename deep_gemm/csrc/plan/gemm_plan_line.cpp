@@ -31,7 +31,8 @@ std::string line(const Sm90GemmPlan& p) {
   constexpr const char* kShares[] = {"", " share a", " share b"};
   const TileConfig& t = p.tile;
   return deep_jit::str::format(
-      "sm90 fp8 tile {}x{} stages {} warpgroups {} parts {} products {} slots {} cluster {}{} grid {}"
+      "sm90 fp8 tile {}x{} stages {} warpgroups {} parts {} products {} slots {} cluster {}{} grid "
+      "{}"
       " threads {} smem {} band {}",
       t.block_m, t.block_n, t.stages, t.math_warpgroups, t.n_parts, t.products, t.store_slots,
       t.cluster, kShares[static_cast<int>(t.share)], p.grid, p.num_threads, p.smem_bytes, p.band);

@@ -6,8 +6,8 @@ namespace deep_gemm::plan {
 
 struct PortableTileRow {
   int block_m, block_n, warps_m, warps_n;
-  int copied_stages;   // where cp.async fills shared memory; 2 where registers do
-  int blocks_per_sm;   // by registers, which ptxas gives: 130 to 255 a thread
+  int copied_stages;    // where cp.async fills shared memory; 2 where registers do
+  int blocks_per_sm;    // by registers, which ptxas gives: 130 to 255 a thread
   bool takes_elements;  // element by element loads too: they need the registers of a small tile
   const char* why;
 };

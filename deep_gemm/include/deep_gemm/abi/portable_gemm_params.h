@@ -47,7 +47,7 @@ struct PortableGemmParams {
   PortableOperand a, b;
   PortableScale a_scale, b_scale;
   void* d;
-  const void* c;                // null: none; may be d
+  const void* c;                 // null: none; may be d
   long long d_stride, c_stride;  // rows, elements
   long long d_group, c_group;    // groups, elements
   const int* layout;             // by Groups; null where dense or batched

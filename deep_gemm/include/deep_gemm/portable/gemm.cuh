@@ -220,8 +220,8 @@ DG_DEVICE void gemm(const PortableGemmParams& params, u8* shared) {
     float sums[D::kFragsM][D::kFragsN][4];
     product.start(params, tile);
     product.run(sums, tile.k);
-    store<D::kFragsM, D::kFragsN>(params, schedule, tile, sums, product.warp_row,
-                                  product.warp_col, product.lane);
+    store<D::kFragsM, D::kFragsN>(params, schedule, tile, sums, product.warp_row, product.warp_col,
+                                  product.lane);
   }
 #if __CUDA_ARCH__ >= 900
   ptx::griddep_launch();

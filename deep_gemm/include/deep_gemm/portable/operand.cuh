@@ -36,8 +36,8 @@ struct TileLayout {
   DG_DEVICE static ptx::Words4 fragment(u32 tile, u32 row, u32 k, u32 lane) {
     const u32 matrix = lane / 8;
     if constexpr (kMajor == Major::K) {
-      return ptx::ldmatrix_x4(
-          tile + offset(row + (matrix & 1) * 8 + (lane & 7), k / 8 + (matrix >> 1)));
+      return ptx::ldmatrix_x4(tile +
+                              offset(row + (matrix & 1) * 8 + (lane & 7), k / 8 + (matrix >> 1)));
     } else {
       return ptx::ldmatrix_x4_trans(
           tile + offset(k + (matrix >> 1) * 8 + (lane & 7), row / 8 + (matrix & 1)));
