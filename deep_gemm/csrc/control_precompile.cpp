@@ -91,12 +91,25 @@ std::vector<GemmProblem> recipes_of(const Sizes& sizes) {
     p.b_scale.gran_k = gran;
     if (has_fp4) {
       p.b.type = ElementType::E2m1;
+      p.b_scale.gran_mn = 1;
       problems.push_back(p);
     }
     p.b.type = ElementType::E4m3;
+    p.b_scale.gran_mn = 128;
     if (!has_fp4 || gran == 128) problems.push_back(p);
   }
   return problems;
+}
+
+// Strides of tensors that are contiguous as the operator's name says.
+void set_contiguous(GemmProblem& p) {
+  const auto stride = [](const GemmOperand& x, std::int64_t mn, std::int64_t k) {
+    const std::int64_t length = x.major == Major::K ? k : mn;
+    if (x.type == ElementType::E2m1) return length / 2;
+    return x.type == ElementType::Bf16 ? 2 * length : length;
+  };
+  p.a.stride_bytes = stride(p.a, p.m, p.k);
+  p.b.stride_bytes = stride(p.b, p.n, p.k);
 }
 
 std::vector<KernelSource> gemm_kernels(const Sizes& sizes, const DeviceTraits& traits) {
@@ -108,9 +121,10 @@ std::vector<KernelSource> gemm_kernels(const Sizes& sizes, const DeviceTraits& t
           p.n = p.d_stride = n;
           p.k = k;
           p.d_type = d_type;
+          set_contiguous(p);
           plan_gemm(p, traits, current_knobs(), sizes.op);  // refuses what a call would
-          for (const auto& config : reachable_host_configs(p, traits))
-            sources.push_back(source_of(config));
+          for (KernelSource& source : reachable_sources(p, traits))
+            sources.push_back(std::move(source));
         }
       }
     }

@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 import deep_gemm
 from deep_gemm import reference
 from tests.support import devices
-from tests.support.cases import EMPTY_CASES, GEMM_CASES, GemmCase, bf16_operands, randn, stored
+from tests.support.cases import (
+    EMPTY_CASES,
+    GEMM_CASES,
+    GemmCase,
+    bf16_operands,
+    poisoned,
+    randn,
+    stored,
+)
 from tests.support.tolerances import assert_close
 
 OPS = {
@@ -24,10 +32,6 @@ on_every_device = devices.fixture()
 def call(layout: str, a: torch.Tensor, b: torch.Tensor, d: torch.Tensor, *args, **kwargs) -> None:
     a, b = stored(a, layout[0] == "t"), stored(b, layout[1] == "n")
     assert OPS[layout](a, b, d, *args, **kwargs) is None
-
-
-def poisoned(*shape: int, dtype: torch.dtype) -> torch.Tensor:
-    return torch.full(shape, float("nan"), dtype=dtype)
 
 
 def magnitude(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

@@ -10,7 +10,7 @@ from deep_gemm import reference
 from deep_gemm.utils import layout as scale_layout
 from deep_gemm.utils.math import align, transpose_packed_fp4
 from tests.support import devices
-from tests.support.cases import EMPTY_CASES, GEMM_CASES, GemmCase, randn, stored
+from tests.support.cases import EMPTY_CASES, GEMM_CASES, GemmCase, poisoned, randn, stored
 from tests.support.tolerances import assert_close
 
 OPS = {
@@ -41,10 +41,6 @@ def operands(case: GemmCase, gran_n: int = 128, gran_k: int = 128) -> tuple[Pair
     a = randn(generator, case.m, case.k).bfloat16()
     b = randn(generator, case.n, case.k).bfloat16()
     return quantised(a, 1, gran_k), quantised(b, gran_n, gran_k)
-
-
-def poisoned(*shape: int, dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
-    return torch.full(shape, float("nan"), dtype=dtype)
 
 
 def check(

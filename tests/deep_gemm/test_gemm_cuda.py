@@ -6,7 +6,7 @@ import torch
 import deep_gemm
 from deep_gemm import reference
 from tests.support import devices
-from tests.support.cases import GemmCase, bf16_operands, randn, stored
+from tests.support.cases import GemmCase, bf16_operands, poisoned, randn, stored
 from tests.support.tolerances import assert_close
 
 on_cuda = devices.fixture_of_cuda()
@@ -20,10 +20,6 @@ def fp8_operands(
     a, b = (randn(generator, rows, case.k).bfloat16() for rows in (case.m, case.n))
     cast_b = deep_gemm.per_block_cast_to_fp8 if gran_n == 128 else deep_gemm.per_token_cast_to_fp8
     return deep_gemm.per_token_cast_to_fp8(a, False), cast_b(b, False)
-
-
-def poisoned(*shape: int, dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
-    return torch.full(shape, float("nan"), dtype=dtype)
 
 
 def check_fp8(d: torch.Tensor, a: Pair, b: Pair, case: GemmCase, gran_n: int = 128) -> None:

@@ -69,6 +69,11 @@ def randn(generator: torch.Generator, *shape: int) -> torch.Tensor:
     return torch.randn(shape, generator=generator, device="cpu").to(torch.get_default_device())
 
 
+def poisoned(*shape: int, dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
+    """An output that shows what was not written."""
+    return torch.full(shape, float("nan"), dtype=dtype)
+
+
 def bf16_operands(case: GemmCase) -> tuple[torch.Tensor, torch.Tensor]:
     """a [m, k] and b [n, k] in bfloat16."""
     generator = case.generator()

@@ -94,7 +94,7 @@ LAYERS = (
             csrc("source", "plan", "problem"),
             ABI,
             TEXT,
-            r"deep_gemm/(host|portable|sm90)/.*",
+            r"deep_gemm/(host|portable|sched|sm90)/.*",
         ),
         PROCESS_STATE + r"|\btorch::",
     ),

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include <deep_jit/backend/cuda/toolkit_search.hpp>
+#include <deep_jit/runtime/precompile.hpp>
 #include <deep_jit/utils/exception.hpp>
 
 #include <deep_gemm/csrc/launch/back_end.hpp>
@@ -125,8 +126,32 @@ json doctor() {
   return answer;
 }
 
+std::vector<KernelRow> precompile(const std::vector<KernelSource>& sources,
+                                  const PrecompileWish& wish) {
+  cuda::CompilerOptions options;
+  if (!wish.arch.empty()) options.arch = wish.arch;
+  std::vector<deep_jit::KernelRequest<deep_jit::CUDA>> requests;
+  for (const KernelSource& source : sources) {
+    if (!wish.only.empty() &&
+        wish.only.find(cuda_jit().cache_key(source.text, options)) == std::string::npos)
+      continue;
+    requests.push_back({source.name, source.text, options});
+  }
+  std::vector<KernelRow> rows;
+  if (wish.is_dry) {
+    for (const auto& [name, text, wanted] : requests)
+      rows.push_back({name, cuda_jit().cache_key(text, wanted),
+                      cuda_jit().is_on_disk(name, text, wanted), 0, ""});
+    return rows;
+  }
+  const auto report = deep_jit::precompile<deep_jit::CUDA>(cuda_jit(), requests, wish.num_threads);
+  for (const auto& row : report.rows)
+    rows.push_back({row.name, row.request, row.was_cached, row.ms, row.error});
+  return rows;
+}
+
 }  // namespace
 
-const BackEnd kCudaBackEnd = {"cuda", "cuda", doctor, traits, nullptr};
+const BackEnd kCudaBackEnd = {"cuda", "cuda", doctor, traits, precompile};
 
 }  // namespace deep_gemm

@@ -1,5 +1,6 @@
 #include <deep_gemm/csrc/source/gemm_source.hpp>
 
+#include <deep_gemm/csrc/plan/gemm_plan_cuda.hpp>
 #include <deep_jit/utils/str.hpp>
 
 namespace deep_gemm {
@@ -56,6 +57,19 @@ KernelSource source_of(const GemmPlan& plan) {
   if (const auto* host = std::get_if<HostGemmPlan>(&plan)) return source_of(host->config);
   if (const auto* tuned = std::get_if<Sm90GemmPlan>(&plan)) return sm90_fp8_source(tuned->tile);
   return portable_source(std::get<PortableGemmPlan>(plan).config);
+}
+
+std::vector<KernelSource> reachable_sources(const GemmProblem& problem,
+                                            const DeviceTraits& traits) {
+  std::vector<KernelSource> sources;
+  if (traits.is_cuda()) {
+    for (const GemmPlan& plan : plan::reachable_cuda_plans(problem, traits))
+      sources.push_back(source_of(plan));
+  } else {
+    for (const HostGemmConfig& config : reachable_host_configs(problem, traits))
+      sources.push_back(source_of(config));
+  }
+  return sources;
 }
 
 }  // namespace deep_gemm

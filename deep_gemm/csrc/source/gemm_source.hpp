@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include <deep_gemm/csrc/plan/gemm_plan.hpp>
 #include <deep_gemm/csrc/source/kernel_source.hpp>
@@ -12,6 +13,9 @@ namespace deep_gemm {
 
 KernelSource source_of(const HostGemmConfig& config);
 KernelSource source_of(const GemmPlan& plan);
+
+// Every kernel that plan_gemm can pick for these operands on this device, whatever m is.
+std::vector<KernelSource> reachable_sources(const GemmProblem& problem, const DeviceTraits& traits);
 
 // gemm_source_cuda.cpp, for every family that launches these kernels.
 
