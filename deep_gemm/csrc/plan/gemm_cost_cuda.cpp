@@ -26,8 +26,9 @@ double element_bytes(ElementType type) {
 
 double portable_cycles(const GemmProblem& p, const PortableTileRow& row, int num_sms) {
   const std::int64_t tiles = ceil_div(p.m, row.block_m) * ceil_div(p.n, row.block_n);
+  const int most = p.is_scaled() ? row.scaled_blocks_per_sm : row.blocks_per_sm;
   const std::int64_t blocks =
-      std::clamp<std::int64_t>(ceil_div(tiles, num_sms), 1, row.blocks_per_sm);
+      std::clamp<std::int64_t>(ceil_div(tiles, num_sms), 1, std::max(1, most));
   const auto waves = static_cast<double>(ceil_div(tiles, num_sms * blocks));
   const auto steps = static_cast<double>(ceil_div(p.k, kPortableBlockK));
   const double multiply = row.block_m * row.block_n * kPortableBlockK / kFmaPerCycle;

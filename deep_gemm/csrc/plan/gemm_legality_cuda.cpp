@@ -40,13 +40,14 @@ Broken first_sm90_operand_rule(const GemmProblem& p) {
 Broken first_broken_rule(const GemmProblem& p, const PortableGemmPlan& tile,
                          const DeviceTraits& traits) {
   const PortableGemmConfig& c = tile.config;
-  constexpr int kAtom = 16, kOldest = 80;
+  constexpr int kAtom = 16, kOldest = 80, kSums = 128;
   if (!traits.is_cuda() || traits.compute < kOldest) return {Rule::NoKernelForDevice, 0, 0};
   if (const Broken size = first_size_rule(p); size.rule != Rule::None) return size;
   if (c.block_m % (kAtom * c.warps_m) != 0 || c.block_n % (kAtom * c.warps_n) != 0)
     return {Rule::TileAtom, kAtom, c.block_m};
   // Why: element by element loads hold a tile's bytes one a register before they are joined.
-  if (c.a_bytes != 16 && c.block_m * c.block_n > 64 * 64) return {Rule::TileAtom, 64, c.block_m};
+  const int most = c.a_bytes == 16 ? kSums : kSums / 2, sums = portable_sums(c);
+  if (sums > most) return {Rule::Registers, most, sums};
   const std::int64_t bytes = portable_smem_bytes(c);
   if (bytes > traits.smem_bytes) return {Rule::SmemBytes, traits.smem_bytes, bytes};
   return {};

@@ -27,9 +27,10 @@ PortableGemmPlan portable_plan(const GemmProblem& p, const PortableTileRow& row,
   plan.num_threads = portable_threads(plan.config);
   plan.smem_bytes = static_cast<int>(portable_smem_bytes(plan.config));
   plan.band = kPortableBand;
+  const int blocks = std::max(1, p.is_scaled() ? row.scaled_blocks_per_sm : row.blocks_per_sm);
   const std::int64_t tiles = ceil_div(p.m, row.block_m) * ceil_div(p.n, row.block_n);
   plan.grid = static_cast<std::uint32_t>(
-      std::clamp<std::int64_t>(tiles, 1, std::int64_t{num_sms} * row.blocks_per_sm));
+      std::clamp<std::int64_t>(tiles, 1, std::int64_t{num_sms} * blocks));
   return plan;
 }
 
@@ -93,8 +94,14 @@ PortableGemmConfig portable_config(const GemmProblem& p, const PortableTileRow& 
   config.block_n = row.block_n;
   config.warps_m = row.warps_m;
   config.warps_n = row.warps_n;
+  // Elsewhere ptxas finds its own way, and a bound would make it spill.
+  config.blocks_per_sm = is_whole && !p.is_scaled() ? row.blocks_per_sm : 1;
   config.stages = is_whole && p.a.type == ElementType::Bf16 ? row.copied_stages : 2;
   return config;
+}
+
+int portable_sums(const PortableGemmConfig& c) {
+  return c.block_m * c.block_n / portable_threads(c) * (c.scale_k == 0 ? 1 : 2);
 }
 
 int portable_threads(const PortableGemmConfig& c) { return 32 * c.warps_m * c.warps_n; }

@@ -23,6 +23,7 @@ int usable_sms(const DeviceTraits& traits, const Knobs& knobs);
 // The kernel of a tile for these operands; sizes, strides and d are run-time values.
 PortableGemmConfig portable_config(const GemmProblem& problem, const PortableTileRow& row);
 int portable_threads(const PortableGemmConfig& config);
+int portable_sums(const PortableGemmConfig& config);  // registers of a thread that hold sums
 std::int64_t portable_smem_bytes(const PortableGemmConfig& config);
 // Whether the operands are read 16 bytes at a time: every address and line is aligned to it.
 bool reads_whole_chunks(const GemmProblem& problem);

@@ -21,10 +21,12 @@ std::string line(const HostGemmPlan& p) {
 std::string line(const PortableGemmPlan& p) {
   const PortableGemmConfig& c = p.config;
   return deep_jit::str::format(
-      "portable {} x {} access {},{} scale_k {} tile {}x{} warps {}x{} stages {} grid {} threads {}"
+      "portable {} x {} access {},{} scale_k {} tile {}x{} warps {}x{} stages {} blocks {} grid {} "
+      "threads {}"
       " smem {} band {}",
       operand(c.a, c.a_major), operand(c.b, c.b_major), c.a_bytes, c.b_bytes, c.scale_k, c.block_m,
-      c.block_n, c.warps_m, c.warps_n, c.stages, p.grid, p.num_threads, p.smem_bytes, p.band);
+      c.block_n, c.warps_m, c.warps_n, c.stages, c.blocks_per_sm, p.grid, p.num_threads,
+      p.smem_bytes, p.band);
 }
 
 std::string line(const Sm90GemmPlan& p) {

@@ -44,11 +44,12 @@ constexpr PortableGemmConfig kConfig{{
     .warps_m = {},
     .warps_n = {},
     .stages = {},
+    .blocks_per_sm = {},
 }};
 
 static_assert(sizeof(portable::Smem<kConfig>) == {}, "the plan counts shared memory as it is");
 
-extern "C" __global__ void __launch_bounds__({}, 1)
+extern "C" __global__ void __launch_bounds__({}, kConfig.blocks_per_sm)
     {}(const __grid_constant__ PortableGemmParams params) {{
   extern __shared__ __align__(128) u8 shared[];
   portable::gemm<kConfig, sched::{}<kConfig>>(params, shared);
@@ -56,7 +57,8 @@ extern "C" __global__ void __launch_bounds__({}, 1)
 )",
       schedule.header, text_of(c.a), text_of(c.b), text_of(c.a_major), text_of(c.b_major),
       c.a_bytes, c.b_bytes, c.scale_k, c.block_m, c.block_n, c.warps_m, c.warps_n, c.stages,
-      plan::portable_smem_bytes(c), plan::portable_threads(c), source.name, schedule.type);
+      c.blocks_per_sm, plan::portable_smem_bytes(c), plan::portable_threads(c), source.name,
+      schedule.type);
   return source;
 }
 

@@ -25,7 +25,8 @@ struct PortableGemmConfig {
   int block_n = 128;
   int warps_m = 2;
   int warps_n = 4;
-  int stages = 2;  // tiles of 64 along K in shared memory
+  int stages = 2;         // tiles of 64 along K in shared memory
+  int blocks_per_sm = 1;  // what registers must allow
 };
 
 struct PortableOperand {

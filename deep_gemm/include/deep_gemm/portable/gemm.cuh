@@ -113,20 +113,21 @@ struct Product {
   using Row = ptx::Words4[D::kFragsN / 2];  // B, 16 of K
 
   DG_DEVICE ptx::Words4 load_a(u32 slot, int step, int i) const {
-    return D::A::Layout::fragment(a_tile(slot), warp_row + 16 * i, 16 * step, lane);
+    return D::A::Layout::template fragment<false>(a_tile(slot), warp_row + 16 * i, 16 * step, lane);
   }
   DG_DEVICE void load_b(Row& row, u32 slot, int step) const {
 #pragma unroll
     for (int j = 0; j < D::kFragsN / 2; ++j)
-      row[j] = D::B::Layout::fragment(b_tile(slot), warp_col + 16 * j, 16 * step, lane);
+      row[j] =
+          D::B::Layout::template fragment<true>(b_tile(slot), warp_col + 16 * j, 16 * step, lane);
   }
 
   DG_DEVICE static void multiply(float (&sums)[D::kFragsN][4], const ptx::Words4& a, const Row& b) {
     constexpr bool kIsBf16 = C.a == ElementType::Bf16;
 #pragma unroll
     for (int j = 0; j < D::kFragsN / 2; ++j) {
-      ptx::mma_m16n8k16<kIsBf16>(sums[2 * j], a, b[j].x, b[j].z);
-      ptx::mma_m16n8k16<kIsBf16>(sums[2 * j + 1], a, b[j].y, b[j].w);
+      ptx::mma_m16n8k16<kIsBf16>(sums[2 * j], a, b[j].x, b[j].y);
+      ptx::mma_m16n8k16<kIsBf16>(sums[2 * j + 1], a, b[j].z, b[j].w);
     }
   }
 

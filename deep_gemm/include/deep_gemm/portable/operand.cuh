@@ -32,15 +32,18 @@ struct TileLayout {
     return line * kLineBytes + ((piece ^ (line & kSwizzle)) * 16);
   }
 
-  // 16 rows by 16 of k: rows +0, k +0; rows +8, k +0; rows +0, k +8; rows +8, k +8.
+  // 16 rows by 16 of k as four tiles of 8 by 8: rows +0, k +0; rows +8, k +0; rows +0, k +8; rows
+  // +8, k +8. With kIsB the middle two change places: mma wants both halves of k side by side.
+  template <bool kIsB>
   DG_DEVICE static ptx::Words4 fragment(u32 tile, u32 row, u32 k, u32 lane) {
     const u32 matrix = lane / 8;
+    const u32 more_rows = kIsB ? matrix >> 1 : matrix & 1;
+    const u32 more_k = kIsB ? matrix & 1 : matrix >> 1;
     if constexpr (kMajor == Major::K) {
-      return ptx::ldmatrix_x4(tile +
-                              offset(row + (matrix & 1) * 8 + (lane & 7), k / 8 + (matrix >> 1)));
+      return ptx::ldmatrix_x4(tile + offset(row + more_rows * 8 + (lane & 7), k / 8 + more_k));
     } else {
-      return ptx::ldmatrix_x4_trans(
-          tile + offset(k + (matrix >> 1) * 8 + (lane & 7), row / 8 + (matrix & 1)));
+      return ptx::ldmatrix_x4_trans(tile +
+                                    offset(k + more_k * 8 + (lane & 7), row / 8 + more_rows));
     }
   }
 };
