@@ -8,7 +8,6 @@ from __future__ import annotations
 
 __all__ = ["reason"]
 
-_GROUPED = "grouped GEMMs are not in this version; deep_gemm.reference holds their definition"
 _ATTENTION = "indexer logits are not in this version; deep_gemm.reference holds their definition"
 _SPARSE = "sparse logits are not in this version"
 _MEGA = "the fused mega operators are not in this version"
@@ -21,13 +20,9 @@ _REASONS = {
     "fp4_gemm_nt": "FP4 operands are served by fp8_fp4_gemm_nt",
     "fp8_gemm_nt_skip_head_mid": "newer releases removed it; use fp8_gemm_nt on the kept columns",
     "gemm_fp8_fp8_bf16_nt": "renamed: use fp8_gemm_nt",
-    "m_grouped_gemm_fp8_fp8_bf16_nt_": "renamed: use m_grouped_fp8_gemm_nt_*; " + _GROUPED,
+    "m_grouped_gemm_fp8_fp8_bf16_nt_": "renamed: use m_grouped_fp8_gemm_nt_*",
     "get_col_major_tma_aligned_tensor": "renamed: use get_mn_major_tma_aligned_tensor",
     "get_m_alignment_for_contiguous": "use get_mk_alignment_for_contiguous_layout",
-    "m_grouped_": _GROUPED,
-    "k_grouped_": _GROUPED,
-    "fp8_m_grouped_": _GROUPED,
-    "bf16_m_grouped_": _GROUPED,
     "einsum": "einsum is not in this version",
     "fp8_einsum": "not in this version; deep_gemm.reference.fp8_einsum is its definition",
     "tf32_hc_prenorm_gemm": "not in this version; deep_gemm.reference holds its definition",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import torch
 
+from . import _fakes_grouped
 from .reference import bf16_gemm, fp8_gemm
 
 __all__ = ["FAKES", "register"]
@@ -23,6 +24,7 @@ _REFERENCE_SCHEMAS = {
         " SymInt gran_m, SymInt gran_n, SymInt gran_k_a, SymInt gran_k_b, float alpha) -> ()"
     ),
     "_reference_bf16_gemm": "(Tensor a, Tensor b, Tensor(d!) d, Tensor? c, float alpha) -> ()",
+    **_fakes_grouped.REFERENCE_SCHEMAS,
 }
 
 _libraries: dict[str, torch.library.Library] = {}
@@ -37,7 +39,7 @@ FAKES = {
     f"{stem}_{layout}": _writes_d_in_place
     for stem in ("fp8_gemm", "fp8_fp4_gemm", "bf16_gemm")
     for layout in ("nt", "nn", "tn", "tt")
-}
+} | _fakes_grouped.FAKES
 
 
 def _packed_along_k(data: torch.Tensor) -> torch.Tensor:
@@ -81,6 +83,7 @@ def _reference_bf16_gemm(
 _REFERENCES = {
     "_reference_fp8_gemm": _reference_fp8_gemm,
     "_reference_bf16_gemm": _reference_bf16_gemm,
+    **_fakes_grouped.REFERENCES,
 }
 
 

@@ -54,33 +54,49 @@ def device_of_arch(arch: str | None) -> str | None:
     return None if arch is None else ("cuda" if arch[:1].isdigit() else "cpu")
 
 
+def _lines_of(op: str, name: str, value: Any) -> dict[str, object]:
+    """One argument of a call as lines of a question; strings and Nones say nothing."""
+    if value is None or isinstance(value, str):
+        return {}
+    if isinstance(value, torch.Tensor):
+        return {name: _facts(value)}
+    if isinstance(value, (bool, int)):
+        return {name: int(value)}
+    if isinstance(value, (tuple, list)) and any(isinstance(x, torch.Tensor) for x in value):
+        data, scale = _args.pair(op, name, value)
+        return {name: _facts(data), f"{name}_scale": _facts(scale)}
+    if isinstance(value, (tuple, list)):
+        return {name: "x".join(str(int(x)) for x in value)}
+    return {name: value}
+
+
 def _query_args(
     op: str, args: tuple[Any, ...], kwargs: dict[str, Any], arch: str | None
 ) -> dict[str, object]:
     """The call as the lines of a `supports` question; raises what the facade itself would raise."""
     call = inspect.signature(getattr(_C, op)).bind(*args, **kwargs)
     call.apply_defaults()
-    given = call.arguments
+    given = dict(call.arguments)
     lines: dict[str, object] = {"op": op, "arch": arch, "device": device_of_arch(arch)}
     if "recipe" in given:
-        lines["a"], lines["a_scale"] = map(_facts, _args.pair(op, "a", given["a"]))
-        lines["b"], lines["b_scale"] = map(_facts, _args.pair(op, "b", given["b"]))
-        recipes = (given["recipe"], given["recipe_a"], given["recipe_b"])
+        for name in ("a", "b"):
+            _args.pair(op, name, given[name])
+        recipes = [given.pop(name, None) for name in ("recipe", "recipe_a", "recipe_b")]
         if any(recipe is not None for recipe in recipes):
             grans = _args.granularities(op, *recipes)
             lines |= dict(zip(("gran_m", "gran_n", "gran_k_a", "gran_k_b"), grans, strict=True))
-        lines["disable_ue8m0_cast"] = int(given["disable_ue8m0_cast"])
-    else:
-        lines["a"], lines["b"] = _facts(given["a"]), _facts(given["b"])
-    lines["alpha"] = _args.factor(op, given["d"], given["alpha"], given["epilogue"])
-    lines["d"] = _facts(given["d"])
-    if given["c"] is not None:
-        lines["c"] = _facts(given["c"])
+    if "epilogue" in given:
+        alpha = given.pop("alpha", None)
+        lines["alpha"] = _args.factor(op, given["d"], alpha, given.pop("epilogue"))
+    for name, value in given.items():
+        lines |= _lines_of(op, name, value)
+    if "ks" in lines:
+        lines["ks_cpu"] = lines.pop("ks")
     if arch is not None:
         # A question about another machine: where the tensors lie now does not matter.
-        for name in ("a", "a_scale", "b", "b_scale", "d", "c"):
-            if name in lines:
-                lines[name] = ":".join(str(lines[name]).split(":")[:3])
+        for name, line in lines.items():
+            if isinstance(line, str) and line.count(":") >= 2:
+                lines[name] = ":".join(line.split(":")[:3])
     return lines
 
 

@@ -3,13 +3,11 @@
 #include <algorithm>
 
 #include <deep_gemm/csrc/control_answers.hpp>
-#include <deep_gemm/csrc/launch/back_end.hpp>
+#include <deep_gemm/csrc/control_describe.hpp>
 #include <deep_gemm/csrc/launch/jit.hpp>
 #include <deep_gemm/csrc/launch/jit_cuda.hpp>
 #include <deep_gemm/csrc/ops/describe.hpp>
-#include <deep_gemm/csrc/plan/gemm_plan.hpp>
 #include <deep_gemm/csrc/plan/rules.hpp>
-#include <deep_gemm/csrc/source/gemm_source.hpp>
 #include <deep_gemm/csrc/utils/registry.hpp>
 #include <deep_gemm/csrc/utils/schemas.hpp>
 #include <deep_gemm/csrc/utils/state.hpp>
@@ -18,7 +16,6 @@ namespace deep_gemm {
 namespace {
 
 using deep_jit::json;
-using deep_jit::exception::Exception;
 using ops::Arguments;
 
 json schemas(const Arguments&) {
@@ -48,53 +45,6 @@ json counters_reset(const Arguments& arguments) {
   return answer;
 }
 
-DeviceTraits traits_of(const ops::Description& call) {
-  if (call.facts.a.device != DeviceKind::Cuda)
-    return host_traits(call.arch, current_knobs().num_threads);
-  return cuda_traits(call.arch, std::max(0, call.facts.a.device_index));
-}
-
-// Sizes of 0 launch nothing, so nothing is planned for them.
-bool is_empty(const GemmProblem& p) { return p.m == 0 || p.n == 0 || p.k == 0; }
-
-json supports(const Arguments& arguments) {
-  json answer = json::object();
-  answer["ok"] = true;
-  answer["reason"] = "";
-  answer["rule"] = "";
-  try {
-    const ops::Description call = ops::parse_description(arguments);
-    const GemmProblem problem = ops::check_description(call);
-    GemmProblem sized = problem;
-    if (is_empty(problem)) sized.m = sized.n = sized.k = 1;
-    plan_gemm(sized, traits_of(call), current_knobs(), call.op);
-  } catch (const Exception& error) {
-    answer["ok"] = false;
-    answer["reason"] = error.message();
-    answer["rule"] = error.condition();
-    answer["kind"] = deep_jit::exception::kind_name(error.kind());
-  }
-  return answer;
-}
-
-json plan(const Arguments& arguments) {
-  const ops::Description call = ops::parse_description(arguments);
-  const GemmProblem problem = ops::check_description(call);
-  json answer = json::object();
-  if (is_empty(problem)) {
-    answer["plan"] = "nothing to launch";
-    answer["kernel"] = "";
-    answer["source"] = "";
-    return answer;
-  }
-  const GemmPlan chosen = plan_gemm(problem, traits_of(call), current_knobs(), call.op);
-  const KernelSource source = source_of(chosen);
-  answer["plan"] = to_line(chosen);
-  answer["kernel"] = source.name;
-  answer["source"] = source.text;
-  return answer;
-}
-
 json jit_handle(const Arguments&) {
   json answer = json::object();
   answer["address"] = reinterpret_cast<std::uint64_t>(&host_jit());
@@ -121,8 +71,8 @@ constexpr Question kQuestions[] = {
     {"schemas", schemas},
     {"counters", counters},
     {"counters_reset", counters_reset},
-    {"supports", supports},
-    {"plan", plan},
+    {"supports", answers::supports},
+    {"plan", answers::plan},
     {"precompile", answers::precompile},
     {"doctor", answers::doctor},
     {"jit_handle", jit_handle},

@@ -34,6 +34,93 @@ namespace deep_gemm {
        "float? alpha=None" \
        ") -> ()"
 
+// Grouped along m: rows of a belong to groups, b is stacked. grouped_layout has one group a row, or
+// with use_psum_layout one end a group; masked_m has one number of rows a group.
+#define DG_SCALED_M_GROUPED(NAME)            \
+  NAME "("                                   \
+       "Tensor a, "                          \
+       "Tensor a_scale, "                    \
+       "Tensor b, "                          \
+       "Tensor b_scale, "                    \
+       "Tensor(d!) d, "                      \
+       "Tensor grouped_layout, "             \
+       "SymInt gran_m=0, "                   \
+       "SymInt gran_n=0, "                   \
+       "SymInt gran_k_a=0, "                 \
+       "SymInt gran_k_b=0, "                 \
+       "bool disable_ue8m0_cast=False, "     \
+       "bool use_psum_layout=False, "        \
+       "bool ensure_zero_padding=True, "     \
+       "float? alpha=None"                   \
+       ") -> ()"
+
+#define DG_SCALED_MASKED(NAME)           \
+  NAME "("                               \
+       "Tensor a, "                      \
+       "Tensor a_scale, "                \
+       "Tensor b, "                      \
+       "Tensor b_scale, "                \
+       "Tensor(d!) d, "                  \
+       "Tensor masked_m, "               \
+       "SymInt expected_m, "             \
+       "SymInt gran_m=0, "               \
+       "SymInt gran_n=0, "               \
+       "SymInt gran_k_a=0, "             \
+       "SymInt gran_k_b=0, "             \
+       "bool disable_ue8m0_cast=False, " \
+       "float? alpha=None"               \
+       ") -> ()"
+
+#define DG_M_GROUPED(NAME)               \
+  NAME "("                               \
+       "Tensor a, "                      \
+       "Tensor b, "                      \
+       "Tensor(d!) d, "                  \
+       "Tensor grouped_layout, "         \
+       "bool use_psum_layout=False, "    \
+       "bool ensure_zero_padding=True, " \
+       "float? alpha=None"               \
+       ") -> ()"
+
+#define DG_MASKED(NAME)      \
+  NAME "("                   \
+       "Tensor a, "          \
+       "Tensor b, "          \
+       "Tensor(d!) d, "      \
+       "Tensor masked_m, "   \
+       "SymInt expected_m, " \
+       "float? alpha=None"   \
+       ") -> ()"
+
+// Grouped along k: one product a group. ks, in host memory, repeats grouped_layout; with
+// use_psum_layout, where grouped_layout holds ends, it may be left out.
+#define DG_SCALED_K_GROUPED(NAME)     \
+  NAME "("                            \
+       "Tensor a, "                   \
+       "Tensor a_scale, "             \
+       "Tensor b, "                   \
+       "Tensor b_scale, "             \
+       "Tensor(d!) d, "               \
+       "Tensor grouped_layout, "      \
+       "Tensor? ks=None, "            \
+       "Tensor? c=None, "             \
+       "SymInt gran_k=0, "            \
+       "bool use_psum_layout=False, " \
+       "float? alpha=None"            \
+       ") -> ()"
+
+#define DG_K_GROUPED(NAME)            \
+  NAME "("                            \
+       "Tensor a, "                   \
+       "Tensor b, "                   \
+       "Tensor(d!) d, "               \
+       "Tensor grouped_layout, "      \
+       "Tensor? ks=None, "            \
+       "Tensor? c=None, "             \
+       "bool use_psum_layout=False, " \
+       "float? alpha=None"            \
+       ") -> ()"
+
 const char* const kSchemas[] = {
     // Dense, scaled: d = alpha * a @ b^T + c; the letters say how a and b are stored.
     DG_SCALED_GEMM("fp8_gemm_nt"),
@@ -70,6 +157,25 @@ const char* const kSchemas[] = {
     "SymInt num_sms"
     ") -> (SymInt, SymInt)",
     "_slice_symm_buffer_for_mega_moe(Tensor(a) buffer, SymInt[] layout) -> Tensor(a)[]",
+    // Grouped along m.
+    DG_SCALED_M_GROUPED("m_grouped_fp8_fp4_gemm_nt_contiguous"),
+    DG_SCALED_M_GROUPED("m_grouped_fp8_fp4_gemm_nn_contiguous"),
+    DG_SCALED_M_GROUPED("m_grouped_fp8_gemm_nt_contiguous"),
+    DG_SCALED_M_GROUPED("m_grouped_fp8_gemm_nn_contiguous"),
+    DG_SCALED_M_GROUPED("m_grouped_fp4_gemm_nt_contiguous"),
+    DG_SCALED_MASKED("m_grouped_fp8_fp4_gemm_nt_masked"),
+    DG_SCALED_MASKED("m_grouped_fp8_gemm_nt_masked"),
+    DG_SCALED_MASKED("m_grouped_fp4_gemm_nt_masked"),
+    DG_SCALED_MASKED("fp8_m_grouped_gemm_nt_masked"),
+    DG_M_GROUPED("m_grouped_bf16_gemm_nt_contiguous"),
+    DG_M_GROUPED("m_grouped_bf16_gemm_nn_contiguous"),
+    DG_MASKED("m_grouped_bf16_gemm_nt_masked"),
+    DG_MASKED("bf16_m_grouped_gemm_nt_masked"),
+    // Grouped along k.
+    DG_SCALED_K_GROUPED("k_grouped_fp8_gemm_nt_contiguous"),
+    DG_SCALED_K_GROUPED("k_grouped_fp8_gemm_tn_contiguous"),
+    DG_SCALED_K_GROUPED("k_grouped_fp4_gemm_nt_contiguous"),
+    DG_K_GROUPED("k_grouped_bf16_gemm_tn_contiguous"),
     // No compute: the address of the host runtime, the same at every call.
     "get_jit() -> int",
 };

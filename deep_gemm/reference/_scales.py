@@ -21,7 +21,7 @@ def unpack_data(data: torch.Tensor, dtype: torch.dtype = torch.float64) -> torch
     if data.dtype != torch.int8:
         return data.to(dtype)
     if data.stride(-1) == 1 or data.size(-1) == 1:
-        flat = data.reshape(-1, data.size(-1))
+        flat = data.reshape(data.shape[:-1].numel(), data.size(-1))
         return fp4_values(flat).view(*data.shape[:-1], data.size(-1) * 2).to(dtype)
     return unpack_data(data.transpose(-1, -2), dtype).transpose(-1, -2)
 

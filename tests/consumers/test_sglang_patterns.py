@@ -8,6 +8,7 @@ import deep_gemm.utils.math
 from deep_gemm.utils import align, get_tma_aligned_size
 from deep_gemm.utils.layout import get_mn_major_tma_aligned_tensor
 from deep_gemm.utils.math import transform_ue4m3_sf_into_required_layout
+from tests.support.grouped import Masked, MGrouped
 
 Pair = tuple[torch.Tensor, torch.Tensor]
 
@@ -90,3 +91,44 @@ def test_aligned_scale_is_used_itself() -> None:
 def test_alignment_may_be_called_both_ways() -> None:
     theory = deep_gemm.get_theoretical_mk_alignment_for_contiguous_layout
     assert theory(128) > 0 and theory(expected_m=1024, num_groups=8) > 0
+
+
+def test_experts_contiguous_and_warm_up_of_zeros() -> None:
+    case = MGrouped.make([100, 28], 64, 256)
+    out, again = case.d(), case.d()
+    deep_gemm.m_grouped_fp8_gemm_nt_contiguous(case.a, case.b, out, case.labels)
+    case.check(out, "contiguous")
+    deep_gemm.m_grouped_fp8_gemm_nt_contiguous(
+        list(case.a), list(case.b), again, case.labels, recipe=(1, 128, 128)
+    )
+    assert torch.equal(again[case.valid], out[case.valid])
+    zeros = (torch.zeros_like(case.a[0]), torch.zeros_like(case.a[1]))
+    m_indices = torch.zeros(256, dtype=torch.int32)
+    deep_gemm.m_grouped_fp8_gemm_nt_contiguous(zeros, case.b, out, m_indices)
+    assert not bool(out.any())
+    plain = MGrouped.make([100, 28], 64, 256, "bf16")
+    out = plain.d()
+    deep_gemm.m_grouped_bf16_gemm_nt_contiguous(plain.a, plain.b, out, plain.labels)
+    plain.check(out, "bf16")
+
+
+def test_experts_masked_under_the_old_name_and_by_keyword() -> None:
+    case = Masked.make([3, 0, 17], 20, 64, 256)
+    out, again = case.d(), case.d()
+    assert (
+        deep_gemm.fp8_m_grouped_gemm_nt_masked(case.a, case.b, out, case.counts, 20) is None
+    )
+    case.check(out, "masked")
+    deep_gemm.fp8_m_grouped_gemm_nt_masked(
+        case.a, case.b, again, masked_m=case.counts, expected_m=1,
+        recipe_a=(1, 128), recipe_b=(128, 128),
+    )  # fmt: skip
+    assert torch.equal(again, out)
+    deep_gemm.fp8_m_grouped_gemm_nt_masked(
+        case.a, case.b, again.fill_(5), masked_m=torch.zeros_like(case.counts), expected_m=20
+    )
+    assert bool((again == 5).all()), "the warm-up has no rows"
+    plain = Masked.make([3, 0, 17], 20, 64, 256, "bf16")
+    out = plain.d()
+    deep_gemm.m_grouped_bf16_gemm_nt_masked(plain.a, plain.b, out, plain.counts, 20)
+    plain.check(out, "bf16")

@@ -5,9 +5,14 @@ import importlib
 import torch
 
 import deep_gemm
+from tests.support.grouped import Masked, MGrouped
 
 RESOLVED = [
     "fp8_gemm_nt",
+    "m_grouped_fp8_gemm_nt_contiguous",
+    "m_grouped_fp8_gemm_nt_masked",
+    "m_grouped_fp8_fp4_gemm_nt_contiguous",
+    "fp8_m_grouped_gemm_nt_masked",
     "get_mn_major_tma_aligned_tensor",
     "get_mk_alignment_for_contiguous_layout",
     "get_theoretical_mk_alignment_for_contiguous_layout",
@@ -87,3 +92,66 @@ def test_sm_budget_is_set_and_restored() -> None:
     deep_gemm.set_num_sms(before)
     assert deep_gemm.get_num_sms() == before
     deep_gemm.set_num_sms(0)
+
+
+def test_experts_contiguous_by_index_and_by_ends() -> None:
+    case = MGrouped.make([0, 1, 128, 60], 64, 256)
+    layouts = {"index": (case.labels, {}), "psum": (case.ends, {"use_psum_layout": True})}
+    before = deep_gemm.get_mk_alignment_for_contiguous_layout()
+    for name, (layout, options) in layouts.items():
+        out = case.d()
+        deep_gemm.set_mk_alignment_for_contiguous_layout(128)
+        deep_gemm.m_grouped_fp8_gemm_nt_contiguous(
+            case.a, case.b, out, layout, disable_ue8m0_cast=True, **options
+        )
+        deep_gemm.set_mk_alignment_for_contiguous_layout(before)
+        case.check(out, name)
+
+
+def test_experts_by_ends_leave_a_sentinel_behind_the_last() -> None:
+    for ends in ([0, 1, 128, 129], [0, 0, 0, 0]):
+        a = torch.full((512, 128), torch.nan).bfloat16()
+        b = torch.randn(4, 16, 128, generator=torch.Generator().manual_seed(1)).bfloat16()
+        out = torch.full((512, 16), 91.0).bfloat16()
+        layout = torch.tensor(ends, dtype=torch.int32)
+        deep_gemm.m_grouped_bf16_gemm_nt_contiguous(a, b, out, layout, use_psum_layout=True)
+        end = -(-ends[-1] // 128) * 128
+        assert bool((out[end:] == 91).all())
+
+
+def test_experts_with_fp4_weights() -> None:
+    x = torch.randn(128, 256, generator=torch.Generator().manual_seed(2))
+    w = torch.randn(2, 64, 256, generator=torch.Generator().manual_seed(3))
+    a = deep_gemm.per_token_cast_to_fp8(x, use_ue8m0=True)
+    parts = [deep_gemm.per_token_cast_to_fp4(y, use_ue8m0=True, gran_k=32) for y in w]
+    data, scale = (torch.stack(list(part)) for part in zip(*parts, strict=True))
+    out = torch.empty(128, 64, dtype=torch.bfloat16)
+    layout = torch.ones(128, dtype=torch.int32)
+    deep_gemm.m_grouped_fp8_fp4_gemm_nt_contiguous(
+        a, (data.view(torch.int8), scale), out, layout, use_psum_layout=False,
+        recipe_a=(1, 128), recipe_b=(1, 32), disable_ue8m0_cast=True,
+    )  # fmt: skip
+    assert deep_gemm.testing.calc_diff(out, x @ w[1].t()) < 1e-2
+
+
+def test_experts_masked() -> None:
+    case = Masked.make([3, 0, 17], 20, 64, 256)
+    out = case.d()
+    deep_gemm.m_grouped_fp8_gemm_nt_masked(
+        case.a, case.b, out, case.counts, 20, disable_ue8m0_cast=True
+    )
+    case.check(out, "masked")
+
+
+def test_warm_up_with_random_experts_and_garbage() -> None:
+    g = torch.Generator().manual_seed(4)
+    raw = torch.randint(0, 256, (512, 256), generator=g, dtype=torch.uint8)
+    a = (raw.view(torch.float8_e4m3fn), torch.empty(512, 2))
+    b = deep_gemm.per_block_cast_to_fp8(torch.randn(96, 256, generator=g), use_ue8m0=False)
+    stacked = tuple(torch.stack([x, x, x]) for x in b)
+    out = torch.empty(512, 96, dtype=torch.bfloat16)
+    for m in (128, 256, 512):
+        tiles = torch.randint(0, 3, (m // 128,), generator=g, dtype=torch.int32)
+        deep_gemm.m_grouped_fp8_gemm_nt_contiguous(
+            (a[0][:m], a[1][:m]), stacked, out[:m], tiles.repeat_interleave(128)
+        )

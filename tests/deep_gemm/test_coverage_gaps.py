@@ -162,7 +162,7 @@ def test_every_kind_is_a_runtime_error(name: str) -> None:
 
 
 def test_absent_names_raise_attribute_errors_with_a_reason() -> None:
-    for name in ("m_grouped_fp8_gemm_nt_contiguous", "mega_mhc", "gemm_fp8_fp8_bf16_nt"):
+    for name in ("mega_mhc", "gemm_fp8_fp8_bf16_nt", "m_grouped_gemm_fp8_fp8_bf16_nt_masked"):
         assert getattr(deep_gemm, name, None) is None
         with pytest.raises(AttributeError, match=f"{name}.*: ."):
             getattr(deep_gemm, name)
@@ -185,8 +185,6 @@ def test_supports_answers_like_the_call() -> None:
     for name, (_, changes) in wrong_scaled_calls().items():
         ok, why = deep_gemm.supports("fp8_gemm_nt", **({"a": a, "b": b, "d": d} | changes))
         assert not ok and "Fix:" in why, name
-    ok, why = deep_gemm.supports("m_grouped_fp8_gemm_nt_contiguous")
-    assert not ok and "grouped" in why
     ok, why = deep_gemm.supports("no_such_op")
     assert not ok and "no_such_op" in why
 

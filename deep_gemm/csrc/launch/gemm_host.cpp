@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <new>
 
+#include <deep_gemm/csrc/launch/gemm_host.hpp>
 #include <deep_gemm/csrc/launch/gemm_launch.hpp>
 #include <deep_gemm/csrc/launch/jit.hpp>
 #include <deep_gemm/csrc/source/gemm_source.hpp>
@@ -11,8 +12,6 @@ namespace {
 
 using deep_jit::host::Kernel;
 
-// Scratch memory of one calling thread, for all threads of its launch: calls of two threads never
-// share it. It grows to the largest plan seen and goes with its thread.
 class Scratch {
  public:
   ~Scratch() { std::free(data_); }
@@ -42,7 +41,42 @@ HostScale scale_of(const GemmScale& s) {
           .reserved = 0};
 }
 
-HostGemmParams params_of(const GemmProblem& p, const HostGemmPlan& plan) {
+class PreparedHostGemm final : public PreparedGemm {
+ public:
+  PreparedHostGemm(const GemmProblem& problem, const HostGemmPlan& plan,
+                   std::shared_ptr<Kernel> kernel)
+      : params_(host_gemm_params(problem, plan)), kernel_(std::move(kernel)) {
+    options_.grid_dim = deep_jit::host::Dim3(plan.grid_m, plan.grid_n);
+    num_threads_ = static_cast<std::uint32_t>(plan.num_threads);
+    options_.num_threads = num_threads_;
+  }
+
+  bool launch(const GemmAddresses& addresses) const override {
+    if (kernel_ == nullptr) return false;
+    HostGemmParams params = params_;
+    params.a.data = addresses.a;
+    params.b.data = addresses.b;
+    params.a_scale.data = addresses.a_scale;
+    params.b_scale.data = addresses.b_scale;
+    params.d = addresses.d;
+    params.c = addresses.c;
+    params.alpha = addresses.alpha;
+    params.workspace =
+        host_scratch(static_cast<std::size_t>(params.workspace_bytes) * num_threads_);
+    kernel_->launch(options_, params);
+    return true;
+  }
+
+ private:
+  HostGemmParams params_;
+  std::shared_ptr<Kernel> kernel_;  // null: nobody could compile it
+  deep_jit::host::LaunchOptions options_;
+  std::uint32_t num_threads_ = 1;
+};
+
+}  // namespace
+
+HostGemmParams host_gemm_params(const GemmProblem& p, const HostGemmPlan& plan) {
   HostGemmParams params{};
   params.a.stride = p.a.stride_bytes;
   params.b.stride = p.b.stride_bytes;
@@ -60,56 +94,24 @@ HostGemmParams params_of(const GemmProblem& p, const HostGemmPlan& plan) {
   return params;
 }
 
-class PreparedHostGemm final : public PreparedGemm {
- public:
-  PreparedHostGemm(const GemmProblem& problem, const HostGemmPlan& plan,
-                   std::shared_ptr<Kernel> kernel)
-      : params_(params_of(problem, plan)), kernel_(std::move(kernel)) {
-    options_.grid_dim = deep_jit::host::Dim3(plan.grid_m, plan.grid_n);
-    num_threads_ = static_cast<std::uint32_t>(plan.num_threads);
-    options_.num_threads = num_threads_;
-  }
+void* host_scratch(std::size_t bytes) {
+  thread_local Scratch scratch;
+  return scratch.at_least(bytes);
+}
 
-  bool launch(const GemmAddresses& addresses) const override {
-    if (kernel_ == nullptr) return false;
-    thread_local Scratch scratch;
-    HostGemmParams params = params_;
-    params.a.data = addresses.a;
-    params.b.data = addresses.b;
-    params.a_scale.data = addresses.a_scale;
-    params.b_scale.data = addresses.b_scale;
-    params.d = addresses.d;
-    params.c = addresses.c;
-    params.alpha = addresses.alpha;
-    params.workspace =
-        scratch.at_least(static_cast<std::size_t>(params.workspace_bytes) * num_threads_);
-    kernel_->launch(options_, params);
-    return true;
-  }
-
- private:
-  HostGemmParams params_;
-  std::shared_ptr<Kernel> kernel_;  // null: nobody could compile it
-  deep_jit::host::LaunchOptions options_;
-  std::uint32_t num_threads_ = 1;
-};
-
-std::shared_ptr<Kernel> compile(const KernelSource& source) {
+std::shared_ptr<Kernel> compile_host(const KernelSource& source) {
   try {
     return host_jit().compile(source.name, source.text, host_options(source, {}));
   } catch (const deep_jit::exception::Exception& error) {
-    // A compiler that fails is an error; none at all means the reference, where caches hold
-    // nothing.
+    // A compiler that fails is an error; none at all means the reference.
     if (error.kind() != deep_jit::exception::Kind::kToolchain || has_host_compiler(nullptr)) throw;
     return nullptr;
   }
 }
 
-}  // namespace
-
 std::shared_ptr<const PreparedGemm> prepare_host_gemm(const GemmProblem& problem,
                                                       const HostGemmPlan& plan) {
-  return std::make_shared<PreparedHostGemm>(problem, plan, compile(source_of(GemmPlan(plan))));
+  return std::make_shared<PreparedHostGemm>(problem, plan, compile_host(source_of(GemmPlan(plan))));
 }
 
 }  // namespace deep_gemm

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <iterator>
 
 #include <deep_gemm/csrc/plan/rules.hpp>
 #include <deep_jit/utils/str.hpp>
@@ -12,32 +11,22 @@ namespace {
 
 namespace str = deep_jit::str;
 
-constexpr std::string_view kOps[] = {"fp8_gemm_nt",     "fp8_gemm_nn",     "fp8_gemm_tn",
-                                     "fp8_gemm_tt",     "fp8_fp4_gemm_nt", "fp8_fp4_gemm_nn",
-                                     "fp8_fp4_gemm_tn", "fp8_fp4_gemm_tt", "bf16_gemm_nt",
-                                     "bf16_gemm_nn",    "bf16_gemm_tn",    "bf16_gemm_tt"};
-
-constexpr std::string_view kKeys[] = {"op",      "a",        "a_scale",  "b",
-                                      "b_scale", "d",        "c",        "gran_m",
-                                      "gran_n",  "gran_k_a", "gran_k_b", "disable_ue8m0_cast",
-                                      "alpha",   "device",   "arch"};
-
 bool parse_number(std::string_view text, std::int64_t& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// "64x256": how many numbers, or -1.
-int parse_list(std::string_view text, std::array<std::int64_t, kMaxRank>& values) {
-  int count = 0;
+// "64x256"; nothing where a part is no number.
+std::optional<std::vector<std::int64_t>> parse_list(std::string_view text) {
+  std::vector<std::int64_t> values;
   bool is_ok = true;
-  if (text.empty()) return 0;
+  if (text.empty()) return values;
   str::split(text, 'x', [&](std::string_view part) {
-    is_ok =
-        is_ok && count < kMaxRank && parse_number(part, values[static_cast<std::size_t>(count)]);
-    ++count;
+    std::int64_t value = 0;
+    is_ok = is_ok && parse_number(part, value);
+    values.push_back(value);
   });
-  return is_ok ? count : -1;
+  return is_ok ? std::optional(std::move(values)) : std::nullopt;
 }
 
 void parse_device(std::string_view text, TensorFacts& facts) {
@@ -49,12 +38,38 @@ void parse_device(std::string_view text, TensorFacts& facts) {
   facts.device_index = static_cast<int>(index);
 }
 
-std::int64_t number_of(const Arguments& arguments, const char* key) {
+bool put(const std::optional<std::vector<std::int64_t>>& values,
+         std::array<std::int64_t, kMaxRank>& into) {
+  if (!values || values->size() > static_cast<std::size_t>(kMaxRank)) return false;
+  std::copy(values->begin(), values->end(), into.begin());
+  return true;
+}
+
+TensorFacts parse_tensor(std::string_view op, std::string_view name, std::string_view text,
+                         std::string_view default_device) {
+  std::string_view parts[3] = {};
+  std::string_view device = default_device;
+  std::string_view rest = text;
+  for (auto& part : parts) {
+    const std::size_t end = rest.find(':');
+    part = rest.substr(0, end);
+    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+  }
+  if (!rest.empty()) device = rest;
+  TensorFacts facts;
+  facts.dtype = dtype_from_name(parts[0]);
+  const auto sizes = parse_list(parts[1]), strides = parse_list(parts[2]);
+  if (!put(sizes, facts.sizes) || !put(strides, facts.strides) || sizes->size() != strides->size())
+    refuse(Rule::Described, {op, name, std::string(text)},
+           {"a tensor is dtype:sizes:strides, as in float32:64x2:2x1"});
+  facts.rank = static_cast<int>(sizes->size());
+  parse_device(device, facts);
+  return facts;
+}
+
+std::string value_of(const Arguments& arguments, std::string_view key) {
   const auto it = arguments.find(key);
-  std::int64_t number = 0;
-  if (it != arguments.end() && !parse_number(it->second, number))
-    refuse(Rule::Described, {"supports", key, it->second}, {"a whole number"});
-  return number;
+  return it == arguments.end() || it->second == "None" ? std::string() : it->second;
 }
 
 }  // namespace
@@ -71,65 +86,52 @@ Arguments parse_arguments(std::string_view text) {
   return arguments;
 }
 
-TensorFacts parse_tensor(std::string_view op, std::string_view name, std::string_view text,
-                         std::string_view default_device) {
-  std::string_view parts[3] = {};
-  std::string_view device = default_device;
-  std::string_view rest = text;
-  for (auto& part : parts) {
-    const std::size_t end = rest.find(':');
-    part = rest.substr(0, end);
-    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
-  }
-  if (!rest.empty()) device = rest;
-  TensorFacts facts;
-  facts.dtype = dtype_from_name(parts[0]);
-  facts.rank = parse_list(parts[1], facts.sizes);
-  if (facts.rank < 0 || parse_list(parts[2], facts.strides) != facts.rank)
-    refuse(Rule::Described, {op, name, std::string(text)},
-           {"a tensor is dtype:sizes:strides, as in float32:64x2:2x1"});
-  parse_device(device, facts);
-  return facts;
+bool Description::has(std::string_view key) const { return !value_of(arguments, key).empty(); }
+
+TensorFacts Description::tensor(std::string_view key) const {
+  return parse_tensor(op, key, value_of(arguments, key), value_of(arguments, "device"));
 }
 
-Description parse_description(const Arguments& arguments) {
+std::optional<TensorFacts> Description::optional_tensor(std::string_view key) const {
+  return has(key) ? std::optional(tensor(key)) : std::nullopt;
+}
+
+std::int64_t Description::number(std::string_view key, std::int64_t otherwise) const {
+  const std::string text = value_of(arguments, key);
+  std::int64_t number = otherwise;
+  if (!text.empty() && !parse_number(text, number))
+    refuse(Rule::Described, {"supports", key, text}, {"a whole number"});
+  return number;
+}
+
+std::optional<std::vector<std::int64_t>> Description::numbers(std::string_view key) const {
+  if (!has(key)) return std::nullopt;
+  const std::string text = value_of(arguments, key);
+  auto values = parse_list(text);
+  if (!values) refuse(Rule::Described, {"supports", key, text}, {"whole numbers, as in 512x256"});
+  return values;
+}
+
+Description parse_description(const Arguments& arguments,
+                              const std::vector<std::string_view>& keys) {
   Description call;
-  const auto get = [&](const char* key) {
-    const auto it = arguments.find(key);
-    return it == arguments.end() ? std::string() : it->second;
-  };
-  call.op = get("op");
-  if (std::find(std::begin(kOps), std::end(kOps), call.op) == std::end(kOps))
-    refuse(Rule::KnownOp, {"supports", "op", "\"" + call.op + "\""}, {str::join(kOps, ", ")});
+  call.arguments = arguments;
+  call.op = value_of(arguments, "op");
+  call.arch = value_of(arguments, "arch");
+  std::vector<std::string_view> all = {"op", "device", "arch"};
+  all.insert(all.end(), keys.begin(), keys.end());
   for (const auto& [key, value] : arguments)
-    if (std::find(std::begin(kKeys), std::end(kKeys), key) == std::end(kKeys))
-      refuse(Rule::KnownKey, {call.op, key, value}, {str::join(kKeys, ", ")});
-  call.arch = get("arch");
-  call.is_scaled = call.op.substr(0, 4) != "bf16";
-  GemmFacts& f = call.facts;
-  f.layout = layout_of(call.op);
-  const std::string device = get("device");
-  const auto tensor = [&](const char* name) {
-    return parse_tensor(call.op, name, get(name), device);
-  };
-  f.a = tensor("a");
-  f.b = tensor("b");
-  f.d = tensor("d");
-  if (call.is_scaled) {
-    f.a_scale = tensor("a_scale");
-    f.b_scale = tensor("b_scale");
+    if (std::find(all.begin(), all.end(), key) == all.end())
+      refuse(Rule::KnownKey, {call.op, key, value}, {str::join(all, ", ")});
+  // Of the first tensor that names its device: all are on one, or the checks will say so.
+  parse_device(value_of(arguments, "device"), call.placement);
+  for (const std::string_view key : keys) {
+    const std::string text = value_of(arguments, key);
+    if (std::count(text.begin(), text.end(), ':') < 2) continue;
+    call.placement = call.tensor(key);
+    break;
   }
-  if (const std::string c = get("c"); !c.empty() && c != "None") f.c = tensor("c");
-  f.recipe = {number_of(arguments, "gran_m"), number_of(arguments, "gran_n"),
-              number_of(arguments, "gran_k_a"), number_of(arguments, "gran_k_b")};
-  f.has_alpha = !get("alpha").empty() && get("alpha") != "None";
   return call;
-}
-
-GemmProblem check_description(const Description& call) {
-  GemmFacts facts = call.facts;
-  facts.op = call.op;
-  return call.is_scaled ? check_scaled_gemm(facts) : check_bf16_gemm(facts);
 }
 
 }  // namespace deep_gemm::ops

@@ -3,19 +3,11 @@
 
 #include <deep_gemm/csrc/ops/gemm_run.hpp>
 #include <deep_gemm/csrc/utils/eager_call.hpp>
+#include <deep_gemm/csrc/ops/op_name.hpp>
 #include <deep_gemm/csrc/utils/registry.hpp>
 
 namespace deep_gemm::ops {
 namespace {
-
-// The name of an operator as a template value: one function serves all eight.
-template <std::size_t N>
-struct OpName {
-  constexpr OpName(const char (&name)[N]) {
-    for (std::size_t i = 0; i < N; ++i) text[i] = name[i];
-  }
-  char text[N];
-};
 
 template <OpName kOp>
 void fp8_gemm(Tensor a, Tensor a_scale, Tensor b, Tensor b_scale, Tensor d, std::optional<Tensor> c,

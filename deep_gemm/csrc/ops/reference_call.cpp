@@ -16,18 +16,6 @@ namespace {
 
 using torch::stable::detail::from;
 
-void warn_once() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    std::string why;
-    has_host_compiler(&why);
-    std::fputs(("deep_gemm: warning: no C++ compiler, so operators run as torch code, slowly. " +
-                why + "\n")
-                   .c_str(),
-               stderr);
-  });
-}
-
 // A view with the two dimensions swapped, or the tensor itself.
 Tensor oriented(const Tensor& tensor, bool is_transposed) {
   if (!is_transposed) return tensor;
@@ -41,9 +29,21 @@ Tensor oriented(const Tensor& tensor, bool is_transposed) {
 
 }  // namespace
 
+void warn_of_reference() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    std::string why;
+    has_host_compiler(&why);
+    std::fputs(("deep_gemm: warning: no C++ compiler, so operators run as torch code, slowly. " +
+                why + "\n")
+                   .c_str(),
+               stderr);
+  });
+}
+
 void call_reference(const GemmFacts& facts, const GemmProblem& problem, const GemmTensors& t,
                     double alpha) {
-  warn_once();
+  warn_of_reference();
   const bool is_scaled = t.a_scale != nullptr;
   std::vector<StableIValue> stack;
   stack.push_back(from(oriented(t.a, facts.layout.a_is_transposed)));

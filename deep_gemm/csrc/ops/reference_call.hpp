@@ -7,6 +7,9 @@
 
 namespace deep_gemm::ops {
 
+// Says once that operators run as torch code.
+void warn_of_reference();
+
 void call_reference(const GemmFacts& facts, const GemmProblem& problem, const GemmTensors& tensors,
                     double alpha);
 

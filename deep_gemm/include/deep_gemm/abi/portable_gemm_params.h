@@ -55,11 +55,11 @@ struct PortableGemmParams {
   int m, n, k;                   // of one group where each has its own matrix, else of all
   int num_groups;                // 1 when dense
   int band;                      // row tiles that are walked together, for L2
-  int alignment;                 // rows, or elements of K, on which a group starts (Ends, KGrouped)
+  int alignment;  // of group starts: rows (Ends), or elements of K (KGrouped; 0: layout has sizes)
   float alpha;
   OutputType d_type;  // of c too
   int d_pairs;        // 1: two neighbours of d (and c) are stored at once
-  int reserved;
+  int covers_gaps;    // 1: rows (Ends) or scales (KGrouped) reach up to the next group's start
 };
 
 static_assert(sizeof(PortableOperand) == 24 && sizeof(PortableScale) == 48);

@@ -187,15 +187,14 @@ inline void store_block(const HostGemmParams& p, std::int64_t m0, std::int64_t r
   }
 }
 
-// ---- Body: one block of the grid ----
+// ---- Body: up to block_m rows from m0 and block_n columns from n0 ----
 template <HostGemmConfig C>
-void gemm(const DjHostBlock& block, const HostGemmParams& p) {
+void gemm_block(std::uint32_t thread, std::int64_t m0, std::int64_t n0, const HostGemmParams& p) {
   using D = GemmDerived<C>;
-  const std::int64_t m0 = block.index[0] * p.block_m, n0 = block.index[1] * p.block_n;
   const std::int64_t rows = p.m - m0 < p.block_m ? p.m - m0 : p.block_m;
   const std::int64_t cols = p.n - n0 < p.block_n ? p.n - n0 : p.block_n;
   const std::int64_t padded_rows = round_up(rows, C.rows), padded_cols = round_up(cols, D::kCols);
-  const Workspace<C> w = Workspace<C>::carve(p, block.thread);
+  const Workspace<C> w = Workspace<C>::carve(p, thread);
   const bool is_scaled = p.a_scale.type != ScaleType::None;
   for (std::int64_t r = 0; r < padded_rows; ++r)
     std::memset(w.acc + r * w.acc_stride, 0, static_cast<std::size_t>(padded_cols) * 4);
@@ -226,6 +225,12 @@ void gemm(const DjHostBlock& block, const HostGemmParams& p) {
   } else {
     store_block<std::uint16_t>(p, m0, rows, n0, cols, w.acc, w.acc_stride);
   }
+}
+
+// One block of the grid.
+template <HostGemmConfig C>
+void gemm(const DjHostBlock& block, const HostGemmParams& p) {
+  gemm_block<C>(block.thread, block.index[0] * p.block_m, block.index[1] * p.block_n, p);
 }
 
 }  // namespace deep_gemm::host

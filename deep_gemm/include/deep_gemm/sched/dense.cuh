@@ -40,6 +40,9 @@ struct Dense {
   DG_DEVICE i32 group(const Tile&) const { return 0; }
   // False: the 64 rows from `row` are padding and are stored as zeros.
   DG_DEVICE bool computes(const Tile&, i32) const { return true; }
+  // False: of the 16 rows from `row`, some are not to be stored; use_of() tells.
+  DG_DEVICE bool is_whole(const Tile&, i32) const { return true; }
+  DG_DEVICE RowUse use_of(const Tile&, i32) const { return RowUse::Store; }
 };
 
 }  // namespace deep_gemm::sched

@@ -1,9 +1,9 @@
 // Tiles of m-grouped problems, persistent. No tile straddles groups; the layout is read on the
 // device.
 //   sched::ContiguousIndex<kTile>   layout[row] names the group; padding halves are stored as zeros
-//   sched::ContiguousEnds<kTile>    layout[g] is the end of group g; rows beyond the last are not
-//   touched sched::Masked<kTile>            layout[g] counts the valid rows of group g; only these
-//   are written
+//   sched::ContiguousEnds<kTile>    layout[g] is the end of group g; rows past the last stay
+//   sched::Masked<kTile>            layout[g] counts the rows of group g; only these are written
+// Values out of range do no harm: they are cut to what is there.
 // Same members as sched::Dense. Blocks of a cluster share A alone: neighbours along m may differ in
 // group. Leaves out: dense problems (dense.cuh) and groups along k.
 #pragma once
@@ -13,18 +13,59 @@
 
 namespace deep_gemm::sched {
 
+// A tile is handed out once for each group that has rows in it, smallest first. Usually that is
+// one: callers give every aligned tile to one group. All lanes of a warp call next().
 template <TileConfig C>
 struct ContiguousIndex : Dense<C> {
   static_assert(C.share != Share::B, "SHARE_B_DENSE: row tiles of a cluster may differ in group");
+  static constexpr i32 kNone = 0x7FFFFFFF;
+
+  i32 passed = -1;  // the last group that this tile was handed out for
 
   DG_DEVICE ContiguousIndex(const GemmParams& p, u32 cluster_rank) : Dense<C>(p, cluster_rank) {}
 
-  DG_DEVICE i32 group(const Tile& tile) const {
-    const i32 id = ptx::load_global(this->params.layout + tile.row);
-    return id < 0 ? 0 : id;
+  DG_DEVICE i32 label(i32 row) const {
+    const i32 value = ptx::load_global(this->params.layout + row);
+    return value < this->params.num_groups ? value : -1;
   }
+
+  DG_DEVICE bool next(Tile& tile) {
+    const u32 at = this->index;
+    if (!Dense<C>::next(tile)) return false;
+    const i32 lane = static_cast<i32>(threadIdx.x % 32);
+    i32 low = kNone, high = kNone;  // the two smallest groups above `passed`
+    bool is_late = false;           // rows of a group in a half that begins with padding
+#pragma unroll
+    for (int i = 0; i < C.block_m / 32; ++i) {
+      const i32 row = tile.row + 32 * i + lane;
+      const i32 value = row < tile.row_end ? label(row) : -1;
+      if (value > passed && value != low) {
+        high = value < low ? low : min(high, value);
+        low = min(low, value);
+      }
+      const i32 half = tile.row + 64 * (i / 2);
+      is_late = is_late || (value >= 0 && label(half) < 0);
+    }
+    const i32 first = static_cast<i32>(__reduce_min_sync(0xffffffff, static_cast<u32>(low)));
+    const u32 rest = static_cast<u32>(low == first ? high : low);
+    const bool has_more = __reduce_min_sync(0xffffffff, rest) != static_cast<u32>(kNone);
+    tile.label = first == kNone ? 0 : first;
+    tile.zeroes = passed < 0;
+    tile.is_mixed = has_more || !tile.zeroes || __any_sync(0xffffffff, is_late);
+    passed = has_more ? first : -1;
+    if (has_more) this->index = at;
+    return true;
+  }
+
+  DG_DEVICE i32 group(const Tile& tile) const { return tile.label; }
   DG_DEVICE bool computes(const Tile& tile, i32 row) const {
-    return row >= tile.row_end || ptx::load_global(this->params.layout + row) >= 0;
+    return tile.is_mixed || row >= tile.row_end || label(row) >= 0;
+  }
+  DG_DEVICE bool is_whole(const Tile& tile, i32) const { return !tile.is_mixed; }
+  DG_DEVICE RowUse use_of(const Tile& tile, i32 row) const {
+    const i32 value = label(row);
+    if (value < 0) return tile.zeroes ? RowUse::Zero : RowUse::Skip;
+    return value == tile.label ? RowUse::Store : RowUse::Skip;
   }
 };
 
@@ -34,7 +75,7 @@ struct ContiguousEnds : Dense<C> {
 
   DG_DEVICE ContiguousEnds(const GemmParams& p, u32 cluster_rank) : Dense<C>(p, cluster_rank) {
     const i32 end = ptx::load_global(p.layout + p.num_groups - 1);
-    this->walk.m_tiles = ceil_div(end, C.block_m);
+    this->walk.m_tiles = ceil_div(max(0, min(end, p.m)), C.block_m);
   }
 
   DG_DEVICE i32 group(const Tile& tile) const {
@@ -63,7 +104,11 @@ struct Masked {
         index(cluster_index(C.cluster)),
         step(cluster_count(C.cluster)),
         rank(cluster_rank),
-        rows(ptx::load_global(p.layout)) {}
+        rows(count(0)) {}
+
+  DG_DEVICE i32 count(i32 group) const {
+    return max(0, min(ptx::load_global(params.layout + group), params.m));
+  }
 
   DG_DEVICE bool next(Tile& tile) {
     while (true) {
@@ -77,7 +122,7 @@ struct Masked {
       }
       before += m_tiles * n_tiles;
       if (++at_group == params.num_groups) return false;
-      rows = ptx::load_global(params.layout + at_group);
+      rows = count(at_group);
     }
     tile.group = at_group;
     const i64 first = static_cast<i64>(at_group) * params.m;  // below 2^31: a coordinate of the map
@@ -89,6 +134,8 @@ struct Masked {
 
   DG_DEVICE i32 group(const Tile& tile) const { return tile.group; }
   DG_DEVICE bool computes(const Tile&, i32) const { return true; }
+  DG_DEVICE bool is_whole(const Tile& tile, i32 row) const { return row + 16 <= tile.row_end; }
+  DG_DEVICE RowUse use_of(const Tile&, i32) const { return RowUse::Store; }
 };
 
 template <TileConfig C, Groups Kind>

@@ -14,8 +14,6 @@
 
 namespace deep_gemm::sched {
 
-enum class RowUse { Skip, Store, Zero };
-
 // A product of its own: d[row.., col..] of an m x n matrix, over all of k.
 struct PortableTile {
   const u8 *a, *b;         // element (0, 0) of the group's operands

@@ -8,12 +8,18 @@
 
 namespace deep_gemm::sched {
 
+// What becomes of a row of a tile.
+enum class RowUse { Skip, Store, Zero };
+
 struct Tile {
   i32 row;        // first row of A and D, over all groups
   i32 row_end;    // rows from here on are not this tile's to write
   i32 col;        // first column of D
   i32 group;      // masked: the group of the tile; others ask the scheduler
   i32 local_row;  // first row inside the group's scales
+  i32 label;      // by labels: the group whose rows are computed this time
+  bool is_mixed;  // by labels: rows differ in use, so each is stored by itself
+  bool zeroes;    // by labels: this time padding is stored
 };
 
 // Walks a grid of m_tiles x n_tiles in bands of `band` rows, column by column inside a band, so

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <deep_gemm/abi/gemm_params.h>
+#include <deep_gemm/epi/store_rows.cuh>
 #include <deep_gemm/epi/store_tma.cuh>
 #include <deep_gemm/layout/smem_tile.cuh>
 #include <deep_gemm/pipe/ring.cuh>
@@ -21,7 +22,7 @@ namespace deep_gemm::sm90 {
 
 // ---- Contract, Derived, Shared memory, Barriers: fp8_gemm_tile.cuh ----
 // ---- Roles: each reads top to bottom as one program ----
-// One thread copies A and B; a block of a cluster brings its part of the shared operand to all.
+// A warp schedules and one of its threads copies A and B; a block of a cluster brings its part of the shared operand to all.
 template <TileConfig C>
 struct Fp8Copy {
   using D = Fp8Derived<C>;
@@ -43,7 +44,9 @@ struct Fp8Copy {
     sched::Schedule<C> schedule(params, rank);
     pipe::Cursor<C.stages> at;
     sched::Tile tile;
+    const bool is_copier = ptx::elect_one();
     while (schedule.next(tile)) {
+      if (!is_copier) continue;
       const i32 a_row = tile.row + a_part;
       const i64 b_row = static_cast<i64>(schedule.group(tile)) * params.n + tile.col + b_part;
       for (i32 kb = 0; kb < k_blocks; ++kb, at.advance()) {
@@ -228,17 +231,24 @@ struct Fp8Math {
     return bits;
   }
 
-  DG_DEVICE static void store(const GemmParams& params, Smem& smem, const sched::Tile& tile,
+  DG_DEVICE static void store(const GemmParams& params, Smem& smem,
+                              const sched::Schedule<C>& schedule, const sched::Tile& tile,
                               u32 padding, u32 first_row, Product (&sum)[D::kParts]) {
     constexpr int kPieces = (D::kPartN + 63) / 64;
 #pragma unroll
     for (int part = 0; part < D::kParts; ++part) {
       const i32 row = first_row + part / C.n_parts * 64 + warp() % 4 * 16;
       if (padding >> (part / C.n_parts) & 1) clear(sum[part]);
-      if (tile.row + row < tile.row_end) {
-        epi::store_rows_bf16<D::kPartN, C.store_slots>(
-            sum[part], smem.stage[warp()], part * kPieces, params.d,
-            tile.col + part % C.n_parts * D::kPartN, tile.local_row + row, tile.group);
+      const i32 col = tile.col + part % C.n_parts * D::kPartN;
+      if (tile.row + row >= tile.row_end) continue;
+      if (schedule.is_whole(tile, tile.row + row)) {
+        epi::store_rows_bf16<D::kPartN, C.store_slots>(sum[part], smem.stage[warp()],
+                                                       part * kPieces, params.d, col,
+                                                       tile.local_row + row, tile.group);
+      } else {
+        u16* d = static_cast<u16*>(params.d_data) + tile.group * params.d_group;
+        epi::store_rows_by_use<D::kPartN>(schedule, tile, sum[part], d, params.d_row, col,
+                                          params.n, row);
       }
     }
   }
@@ -350,7 +360,7 @@ struct Fp8Math {
       } else {
         loop_one(smem, place, at, sum, once);
       }
-      store(params, smem, tile, padding, first_row, sum);
+      store(params, smem, schedule, tile, padding, first_row, sum);
       tile = next;
     }
     ptx::bulk_wait<0>();
@@ -380,7 +390,7 @@ DG_DEVICE void fp8_gemm(const GemmParams& params, u8* shared) {
     ptx::release_registers<D::kLoaderRegs>();
     const u32 warp = __shfl_sync(0xffffffff, threadIdx.x / 32 % 4, 0);
     if (warp == 0) {
-      if (ptx::elect_one()) Fp8Copy<C>::run(params, smem, rank);
+      Fp8Copy<C>::run(params, smem, rank);
     } else if (warp <= D::kScaleWarps) {
       Fp8Scales<C>(params, smem, rank, threadIdx.x % 128 - 32).run();
     }

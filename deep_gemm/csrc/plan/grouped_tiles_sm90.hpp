@@ -1,0 +1,19 @@
+// The tiles of the Hopper FP8 GEMM for groups along m. Tables only: grouped_plan_cuda filters and
+// ranks. To tune, change this file and look at the golden plans that move. Measurements:
+// bench/NOTES.md.
+#pragma once
+
+#include <deep_gemm/csrc/plan/gemm_tiles_sm90.hpp>
+
+namespace deep_gemm::plan {
+
+inline constexpr Sm90TileRow kSm90GroupedTiles[] = {
+    {{.block_m = 128, .block_n = 128, .stages = 5, .products = 2},
+     800,
+     "62.2 us at 3712 x 4096 x 2048 in 4 groups, within 4% of the best of four"},
+    {{.block_m = 64, .block_n = 128, .stages = 7, .math_warpgroups = 1, .products = 2},
+     430,
+     "groups of up to 64 rows: half of a taller tile would be padding"},
+};
+
+}  // namespace deep_gemm::plan

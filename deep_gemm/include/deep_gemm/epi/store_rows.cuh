@@ -1,0 +1,36 @@
+// A warp's 16 rows of fp32 accumulators -> bf16 in global memory, row by row, as the scheduler says.
+//   epi::store_rows_by_use<128>(schedule, tile, sum, d, stride, col, num_cols, row);
+// For the few tiles whose rows differ in use. Leaves out: whole tiles (store_tma.cuh).
+#pragma once
+
+#include <deep_gemm/ptx/memory.cuh>
+#include <deep_gemm/sched/tile.cuh>
+
+namespace deep_gemm::epi {
+
+// d: element (row 0, column `col`) of the tile's group. row: the warp's first, inside the tile.
+template <int N, class Schedule>
+DG_DEVICE void store_rows_by_use(const Schedule& schedule, const sched::Tile& tile,
+                                 const float (&sum)[N / 2], u16* d, i64 stride, i32 col,
+                                 i32 num_cols, i32 row) {
+  const i32 lane = static_cast<i32>(threadIdx.x % 32);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const i32 r = row + lane / 4 + 8 * half;
+    if (tile.row + r >= tile.row_end) continue;
+    const sched::RowUse use = schedule.use_of(tile, tile.row + r);
+    if (use == sched::RowUse::Skip) continue;
+    u16* to = d + (tile.local_row + r) * stride;
+#pragma unroll
+    for (int j = 0; j < N / 8; ++j) {
+      const u32 pair = use == sched::RowUse::Zero
+                           ? 0
+                           : ptx::pack_bf16(sum[4 * j + 2 * half], sum[4 * j + 2 * half + 1]);
+      const i32 at = col + 8 * j + lane % 4 * 2;
+      if (at < num_cols) to[at] = static_cast<u16>(pair);
+      if (at + 1 < num_cols) to[at + 1] = static_cast<u16>(pair >> 16);
+    }
+  }
+}
+
+}  // namespace deep_gemm::epi
