@@ -8,7 +8,6 @@ from __future__ import annotations
 
 __all__ = ["reason"]
 
-_ATTENTION = "indexer logits are not in this version; deep_gemm.reference holds their definition"
 _SPARSE = "sparse logits are not in this version"
 _MEGA = "the fused mega operators are not in this version"
 _VENDOR = "it calls a vendor library that this package does not link; bf16_gemm_* serves bfloat16"
@@ -30,12 +29,6 @@ _REASONS = {
     "fp8_fp4_paged_sparse_": _SPARSE,
     "get_sparse_mqa_": _SPARSE,
     "get_paged_sparse_mqa_": _SPARSE,
-    "fp8_mqa_": _ATTENTION,
-    "fp8_paged_mqa_": _ATTENTION,
-    "fp8_fp4_mqa_": _ATTENTION,
-    "fp8_fp4_paged_mqa_": _ATTENTION,
-    "get_mqa_logits_metadata": _ATTENTION,
-    "get_paged_mqa_logits_metadata": _ATTENTION,
     "mega_": _MEGA,
     "bf16_mega_": _MEGA,
     "fp8_mega_": _MEGA,

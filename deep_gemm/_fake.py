@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import torch
 
-from . import _fakes_grouped
+from . import _fakes_grouped, _fakes_logits
 from .reference import bf16_gemm, fp8_gemm
 
 __all__ = ["FAKES", "register"]
@@ -25,6 +25,7 @@ _REFERENCE_SCHEMAS = {
     ),
     "_reference_bf16_gemm": "(Tensor a, Tensor b, Tensor(d!) d, Tensor? c, float alpha) -> ()",
     **_fakes_grouped.REFERENCE_SCHEMAS,
+    **_fakes_logits.REFERENCE_SCHEMAS,
 }
 
 _libraries: dict[str, torch.library.Library] = {}
@@ -39,7 +40,7 @@ FAKES = {
     f"{stem}_{layout}": _writes_d_in_place
     for stem in ("fp8_gemm", "fp8_fp4_gemm", "bf16_gemm")
     for layout in ("nt", "nn", "tn", "tt")
-} | _fakes_grouped.FAKES
+} | _fakes_grouped.FAKES | _fakes_logits.FAKES
 
 
 def _packed_along_k(data: torch.Tensor) -> torch.Tensor:
@@ -84,6 +85,7 @@ _REFERENCES = {
     "_reference_fp8_gemm": _reference_fp8_gemm,
     "_reference_bf16_gemm": _reference_bf16_gemm,
     **_fakes_grouped.REFERENCES,
+    **_fakes_logits.REFERENCES,
 }
 
 

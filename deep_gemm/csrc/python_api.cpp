@@ -176,6 +176,67 @@ const char* const kSchemas[] = {
     DG_SCALED_K_GROUPED("k_grouped_fp8_gemm_tn_contiguous"),
     DG_SCALED_K_GROUPED("k_grouped_fp4_gemm_nt_contiguous"),
     DG_K_GROUPED("k_grouped_bf16_gemm_tn_contiguous"),
+    // Indexer logits over contiguous keys. max_seqlen_k = 0: columns are keys; else column j of a
+    // row is key start + j, and nothing is cleaned.
+    "fp8_mqa_logits("
+    "Tensor q, "
+    "Tensor kv, "
+    "Tensor kv_scale, "
+    "Tensor weights, "
+    "Tensor cu_seq_len_k_start, "
+    "Tensor cu_seq_len_k_end, "
+    "bool clean_logits=True, "
+    "SymInt max_seqlen_k=0"
+    ") -> Tensor",
+    "fp8_fp4_mqa_logits("
+    "Tensor q, "
+    "Tensor? q_scale, "
+    "Tensor kv, "
+    "Tensor kv_scale, "
+    "Tensor weights, "
+    "Tensor cu_seq_len_k_start, "
+    "Tensor cu_seq_len_k_end, "
+    "bool clean_logits=True, "
+    "SymInt max_seqlen_k=0, "
+    "bool bf16_logits=False"
+    ") -> Tensor",
+    "get_mqa_logits_metadata("
+    "Tensor cu_seq_len_k_start, "
+    "Tensor cu_seq_len_k_end, "
+    "SymInt num_kv_tokens, "
+    "SymInt num_heads"
+    ") -> Tensor",
+    // The same over pages of keys that a table names; the schedule comes from the metadata operator.
+    "fp8_paged_mqa_logits("
+    "Tensor q, "
+    "Tensor kv_cache, "
+    "Tensor weights, "
+    "Tensor context_lens, "
+    "Tensor block_table, "
+    "Tensor schedule_meta, "
+    "SymInt max_context_len, "
+    "bool clean_logits=False, "
+    "Tensor? indices=None"
+    ") -> Tensor",
+    "fp8_fp4_paged_mqa_logits("
+    "Tensor q, "
+    "Tensor? q_scale, "
+    "Tensor kv_cache, "
+    "Tensor weights, "
+    "Tensor context_lens, "
+    "Tensor block_table, "
+    "Tensor schedule_meta, "
+    "SymInt max_context_len, "
+    "bool clean_logits=False, "
+    "bool bf16_logits=False, "
+    "Tensor? indices=None"
+    ") -> Tensor",
+    "get_paged_mqa_logits_metadata("
+    "Tensor context_lens, "
+    "SymInt block_kv, "
+    "SymInt num_sms, "
+    "Tensor? indices=None"
+    ") -> Tensor",
     // No compute: the address of the host runtime, the same at every call.
     "get_jit() -> int",
 };

@@ -43,7 +43,6 @@ void warn_of_reference() {
 
 void call_reference(const GemmFacts& facts, const GemmProblem& problem, const GemmTensors& t,
                     double alpha) {
-  warn_of_reference();
   const bool is_scaled = t.a_scale != nullptr;
   std::vector<StableIValue> stack;
   stack.push_back(from(oriented(t.a, facts.layout.a_is_transposed)));
@@ -58,12 +57,18 @@ void call_reference(const GemmFacts& facts, const GemmProblem& problem, const Ge
       stack.push_back(from(gran));
   }
   stack.push_back(from(alpha));
-  const std::string name =
-      registry().ns + (is_scaled ? "::_reference_fp8_gemm" : "::_reference_bf16_gemm");
-  if (torch_call_dispatcher(name.c_str(), "", stack.data(), TORCH_ABI_VERSION) == 0) return;
+  call_reference_operator(facts.op, is_scaled ? "_reference_fp8_gemm" : "_reference_bf16_gemm",
+                          stack);
+}
+
+void call_reference_operator(std::string_view op, const char* name,
+                             std::vector<StableIValue>& stack) {
+  warn_of_reference();
+  const std::string qualified = registry().ns + "::" + name;
+  if (torch_call_dispatcher(qualified.c_str(), "", stack.data(), TORCH_ABI_VERSION) == 0) return;
   std::string why;
   has_host_compiler(&why);
-  DJ_FAIL(kToolchain, "deep_gemm.{}: reference: given {}.\n  {}", facts.op, name, why);
+  DJ_FAIL(kToolchain, "deep_gemm.{}: reference: given {}.\n  {}", op, name, why);
 }
 
 }  // namespace deep_gemm::ops

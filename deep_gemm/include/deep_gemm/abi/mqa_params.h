@@ -1,6 +1,6 @@
 // What a Hopper launch of fp8_mqa_logits hands to its kernel, and what the kernel is compiled for.
 //   MqaParams params{...};  void* args[] = {&params};      // one argument, __grid_constant__
-//   constexpr MqaConfig kConfig{.heads = 32, .head_dim = 128, .math_warpgroups = 3};
+//   constexpr MqaConfig kConfig{.heads = 32, .head_dim = 128};
 // Read by host and device. Leaves out: who fills it (csrc/launch) and which configuration a problem
 // gets (csrc/plan).
 #pragma once
@@ -10,16 +10,17 @@
 namespace deep_gemm {
 
 struct MqaConfig {
-  int heads = 32;            // 8, 16, 32 or 64
+  int heads = 32;            // 16, 32 or 64
   int head_dim = 128;        // 32, 64 or 128
-  int math_warpgroups = 3;   // 2 or 3; each takes every second or third tile of 64 keys
   int kv_stages = 15;        // ring slots of 64 keys
   bool bf16_logits = false;  // else fp32
 };
 
 // Grid: persistent, at most one block per SM; every block takes an equal share of the key tiles.
 struct MqaParams {
-  TensorMap q;   // e4m3 [seq * heads, head_dim], box {head_dim, 128}, swizzle of head_dim bytes
+  // e4m3 [heads / 2, seq, 2, head_dim] over q [seq, heads, head_dim], box {head_dim, 2, 4, heads /
+  // 2}, swizzle of head_dim bytes: four queries whose heads lie side by side, two by two.
+  TensorMap q;
   TensorMap kv;  // e4m3 [kv_len, head_dim], box {head_dim, 64}, swizzle of head_dim bytes
   TensorMap kv_scale;    // fp32 [1, kv_len], box {64, 1}, no swizzle
   const float* weights;  // [seq, heads], unit column stride

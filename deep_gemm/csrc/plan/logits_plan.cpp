@@ -1,0 +1,114 @@
+#include <deep_gemm/csrc/plan/logits_plan.hpp>
+
+#include <algorithm>
+
+#include <deep_gemm/csrc/plan/rules.hpp>
+#include <deep_jit/utils/exception.hpp>
+#include <deep_jit/utils/str.hpp>
+
+namespace deep_gemm {
+namespace {
+
+std::int64_t ceil_div(std::int64_t x, std::int64_t by) { return (x + by - 1) / by; }
+
+// Queries that a block runs over its decoded keys: enough to pay for decoding, few enough that
+// there are blocks for everyone.
+constexpr int kHostBlockRows = 16;
+constexpr int kPortableBlockRows = 8;
+// Blocks an SM that share a slot of a paged schedule.
+constexpr int kPortableBlocksPerSlot = 4;
+
+LogitsConfig config_of(const LogitsProblem& p) {
+  LogitsConfig config;
+  config.type = p.type;
+  config.is_paged = p.is_paged;
+  config.head_dim = p.head_dim;
+  return config;
+}
+
+HostLogitsPlan plan_host(const LogitsProblem& p, const DeviceTraits& traits, std::string_view op) {
+  HostLogitsPlan plan;
+  plan.config = config_of(p);
+  plan.config.vector_bytes = traits.vector_bytes;
+  if (traits.vector_bytes != 16 && traits.vector_bytes != 32 && traits.vector_bytes != 64)
+    refuse(Rule::VectorBytes, {op, "arch", traits.arch}, {traits.vector_bytes});
+  plan.config.rows = traits.num_vector_registers >= 32 ? 8 : 6;
+  plan.block_rows = p.is_paged ? static_cast<int>(p.next_n) : kHostBlockRows;
+  plan.grid_x = static_cast<std::uint32_t>(ceil_div(p.keys, kHostLogitsKeys));
+  plan.grid_y = static_cast<std::uint32_t>(ceil_div(p.rows, plan.block_rows));
+  plan.num_threads = std::max(1, traits.num_threads);
+  return plan;
+}
+
+PortableLogitsPlan plan_portable(const LogitsProblem& p) {
+  PortableLogitsPlan plan;
+  plan.config = config_of(p);
+  // One query's heads as bf16, in rows that begin half a line apart.
+  const int pitch = p.head_dim * 2 % 128 == 64 ? p.head_dim * 2 : p.head_dim * 2 + 64;
+  const int padded_heads = (p.heads + 7) / 8 * 8;
+  plan.smem_bytes = padded_heads * (pitch + 4);
+  // A grid has at most 65535 blocks along y.
+  plan.block_rows = p.is_paged ? static_cast<int>(p.next_n)
+                               : static_cast<int>(std::max<std::int64_t>(
+                                     kPortableBlockRows, ceil_div(p.rows, 65535)));
+  if (p.is_paged) {
+    plan.grid_x = static_cast<std::uint32_t>(p.slots);
+    plan.grid_y = kPortableBlocksPerSlot;
+  } else {
+    plan.grid_x = static_cast<std::uint32_t>(ceil_div(p.keys, kPortableLogitsKeys));
+    plan.grid_y = static_cast<std::uint32_t>(ceil_div(p.rows, plan.block_rows));
+  }
+  return plan;
+}
+
+// A schedule made for other SMs than the call has would leave some of them out. Some callers make
+// half as many slots where four rows share a request.
+void check_slots(const LogitsProblem& p, int num_sms, std::string_view op) {
+  const bool is_half = p.next_n >= 3 && p.slots == num_sms / 2;
+  if (p.slots == num_sms || is_half) return;
+  refuse(Rule::LogitsSchedule,
+         {op, "schedule_meta", deep_jit::str::format("int32 ({}, 2)", p.slots + 1)},
+         {num_sms + 1, num_sms});
+}
+
+const char* text_of(LogitsType type) {
+  constexpr const char* kTypes[] = {"e4m3", "e4m3-mx", "e2m1-mx"};
+  return kTypes[static_cast<int>(type)];
+}
+
+std::string describe(const LogitsConfig& c) {
+  return deep_jit::str::format("{} d{} {}", text_of(c.type), c.head_dim,
+                               c.is_paged ? "paged" : "contiguous");
+}
+
+struct Line {
+  std::string operator()(const HostLogitsPlan& p) const {
+    return deep_jit::str::format("host {} tile {}x{} vector {} rows {} grid {}x{} threads {}",
+                                 describe(p.config), p.config.rows,
+                                 p.config.vectors * p.config.vector_bytes / 4,
+                                 p.config.vector_bytes, p.block_rows, p.grid_x, p.grid_y,
+                                 p.num_threads);
+  }
+  std::string operator()(const PortableLogitsPlan& p) const {
+    return deep_jit::str::format("portable {} rows {} grid {}x{} smem {}", describe(p.config),
+                                 p.block_rows, p.grid_x, p.grid_y, p.smem_bytes);
+  }
+};
+
+}  // namespace
+
+LogitsPlan plan_logits(const LogitsProblem& p, const DeviceTraits& traits, const Knobs& knobs,
+                       std::string_view op) {
+  DJ_HOST_ASSERT(p.rows > 0 && p.keys > 0, "{}", p.to_string());
+  if (!traits.is_cuda()) return plan_host(p, traits, op);
+  if (traits.compute < 80)
+    refuse(Rule::NoKernelForDevice, {op, "q", "a tensor on cuda, arch " + traits.arch},
+           {"cuda arch " + traits.arch});
+  const int num_sms = knobs.num_sms > 0 ? knobs.num_sms : traits.num_sms;
+  if (p.is_paged) check_slots(p, num_sms, op);
+  return plan_portable(p);
+}
+
+std::string to_line(const LogitsPlan& plan) { return std::visit(Line{}, plan); }
+
+}  // namespace deep_gemm

@@ -1,0 +1,100 @@
+#include <deep_gemm/csrc/source/logits_source.hpp>
+
+#include <deep_jit/utils/str.hpp>
+
+namespace deep_gemm {
+namespace {
+
+// Contains what profilers look for: mqa_logits.
+std::string name_of(const char* prefix, const LogitsConfig& c) {
+  return std::string(prefix) + (c.type == LogitsType::Fp4Mx ? "_fp4" : "_fp8") +
+         (c.is_paged ? "_paged_mqa_logits" : "_mqa_logits");
+}
+
+std::string common_fields(const LogitsConfig& c) {
+  constexpr const char* kTypes[] = {"LogitsType::Fp8", "LogitsType::Fp8Mx", "LogitsType::Fp4Mx"};
+  return deep_jit::str::format("    .type = {},\n    .is_paged = {},\n    .head_dim = {},\n",
+                               kTypes[static_cast<int>(c.type)], c.is_paged ? "true" : "false",
+                               c.head_dim);
+}
+
+}  // namespace
+
+KernelSource source_of(const HostLogitsPlan& plan) {
+  const LogitsConfig& c = plan.config;
+  KernelSource source;
+  source.name = name_of("host", c);
+  source.text = deep_jit::str::format(
+      R"(#include <deep_gemm/host/mqa_logits.hpp>
+
+using namespace deep_gemm;
+
+constexpr LogitsConfig kConfig{{
+{}    .rows = {},
+    .vectors = {},
+    .vector_bytes = {},
+}};
+
+extern "C" void {}(const DjHostBlock* block, void* const* args) {{
+  host::mqa_logits<kConfig>(*block, *static_cast<const LogitsParams*>(args[0]));
+}}
+)",
+      common_fields(c), c.rows, c.vectors, c.vector_bytes, source.name);
+  // Why: a product and its sum are one rounding on every compiler, not on GCC alone.
+  source.extra_flags = {"-ffp-contract=fast"};
+  return source;
+}
+
+KernelSource source_of(const PortableLogitsPlan& plan) {
+  const LogitsConfig& c = plan.config;
+  KernelSource source;
+  source.name = name_of("portable", c);
+  source.text = deep_jit::str::format(
+      R"(#include <deep_gemm/portable/mqa_logits.cuh>
+
+using namespace deep_gemm;
+
+constexpr LogitsConfig kConfig{{
+{}}};
+
+extern "C" __global__ void __launch_bounds__({}, 3) {}(const __grid_constant__ LogitsParams params) {{
+  extern __shared__ __align__(128) u8 shared[];
+  portable::mqa_logits<kConfig>(params, shared);
+}}
+)",
+      common_fields(c), kPortableLogitsThreads, source.name);
+  return source;
+}
+
+KernelSource source_of(const LogitsPlan& plan) {
+  return std::visit([](const auto& p) { return source_of(p); }, plan);
+}
+
+KernelSource host_logits_schedule_source() {
+  return {"host_paged_mqa_logits_metadata",
+          R"(#include <deep_gemm/host/mqa_logits.hpp>
+
+using namespace deep_gemm;
+
+extern "C" void host_paged_mqa_logits_metadata(const DjHostBlock*, void* const* args) {
+  host::logits_schedule(*static_cast<const LogitsScheduleParams*>(args[0]));
+}
+)",
+          {}};
+}
+
+KernelSource portable_logits_schedule_source() {
+  return {"portable_paged_mqa_logits_metadata",
+          R"(#include <deep_gemm/portable/logits_schedule.cuh>
+
+using namespace deep_gemm;
+
+extern "C" __global__ void __launch_bounds__(kLogitsScheduleThreads)
+    portable_paged_mqa_logits_metadata(const __grid_constant__ LogitsScheduleParams params) {
+  portable::logits_schedule(params);
+}
+)",
+          {}};
+}
+
+}  // namespace deep_gemm
