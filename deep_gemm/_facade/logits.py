@@ -216,3 +216,25 @@ def get_paged_mqa_logits_metadata(
         return _PAGED_METADATA(context_lens, block_kv, num_sms, indices)
     except RuntimeError as error:
         raise errors.retyped(error) from None
+
+
+def described(op: str, given: dict[str, Any]) -> dict[str, torch.Tensor | int | None]:
+    """A bound call of `op` by the keys of a `supports` question (csrc/ops/logits_describe.hpp)."""
+    if op.startswith("fp8_fp4"):
+        q, q_scale = _query(op, given["q"])
+        is_bf16 = _is_bf16(op, given["logits_dtype"], given["weights"])
+    else:
+        q, q_scale, is_bf16 = given["q"], None, False
+    lines = {"q": q, "q_scale": q_scale, "weights": given["weights"], "bf16_logits": int(is_bf16)}
+    if "kv_cache" in given:
+        for name in ("kv_cache", "context_lens", "block_table", "schedule_meta", "indices"):
+            lines[name] = given[name]
+        flag = given["clean_logits"]
+        return lines | {"width": given["max_context_len"], "clean_logits": int(flag is True)}
+    width, flag = given["max_seqlen_k"], given["clean_logits"]
+    if flag is not None and not isinstance(flag, bool):
+        width, flag = flag, False
+    clean = width == 0 if flag is None else flag
+    kv, kv_scale = pair(op, "kv", given["kv"])
+    lines |= {"kv": kv, "kv_scale": kv_scale, "width": width, "clean_logits": int(clean)}
+    return lines | {"starts": given["cu_seq_len_k_start"], "ends": given["cu_seq_len_k_end"]}

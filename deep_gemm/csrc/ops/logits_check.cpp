@@ -114,7 +114,7 @@ void check_range(const LogitsFacts& f, const char* name, const TensorFacts& t, s
 void settle_output(const LogitsFacts& f, LogitsProblem& p) {
   p.logits_type = output_type(f.bf16_logits);
   p.logits_stride = logits_row_stride(p.is_paged, p.is_compressed, p.width, p.logits_type);
-  p.alignment = std::min(alignment_of(f.q), alignment_of(f.kv));
+  p.alignment = std::min({alignment_of(f.q), alignment_of(f.kv), alignment_of(f.kv_scale)});
 }
 
 }  // namespace

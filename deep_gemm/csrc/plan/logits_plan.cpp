@@ -61,6 +61,70 @@ PortableLogitsPlan plan_portable(const LogitsProblem& p) {
   return plan;
 }
 
+// Fewer logits than this go to the portable kernel: the tensor core adds FP8 products with 14 bits,
+// which a sum that cancels shows, and only many logits average out.
+constexpr std::int64_t kMinTunedLogits = 1 << 14;
+constexpr int kMaxKvStages = 20;
+// Barriers, runs, bounds and the alignment of the parts, at most.
+constexpr std::int64_t kSm90SmallBytes = 4096;
+
+bool is_tuned(const LogitsProblem& p, const DeviceTraits& traits) {
+  constexpr std::int64_t kMax = std::int64_t{1} << 31;
+  return traits.arch.substr(0, 3) == "90a" && p.type == LogitsType::Fp8 &&
+         p.weights_type == OutputType::F32 && (p.heads == 16 || p.heads == 32 || p.heads == 64) &&
+         (p.head_dim == 32 || p.head_dim == 64 || p.head_dim == 128) && p.alignment == 16 &&
+         p.rows * p.keys >= kMinTunedLogits && p.rows * p.heads < kMax && p.keys < kMax - 64 &&
+         p.width < kMax - 64;
+}
+
+int stages_that_fit(const DeviceTraits& traits, std::int64_t q_bytes, int head_dim) {
+  const std::int64_t stage = kScheduleKeys * (head_dim + 4) + 16;
+  return static_cast<int>(std::min<std::int64_t>(
+      kMaxKvStages, (traits.smem_bytes - q_bytes - kSm90SmallBytes) / stage));
+}
+
+int smem_of(std::int64_t q_bytes, int head_dim, int stages) {
+  const std::int64_t bytes =
+      stages * (kScheduleKeys * (head_dim + 4) + 16) + q_bytes + kSm90SmallBytes;
+  return static_cast<int>(bytes);
+}
+
+Sm90LogitsPlan plan_sm90(const LogitsProblem& p, const DeviceTraits& traits, int num_sms) {
+  Sm90LogitsPlan plan;
+  const std::int64_t q_bytes = 2 * 128 * p.head_dim;
+  plan.config.heads = p.heads;
+  plan.config.head_dim = p.head_dim;
+  plan.config.kv_stages = stages_that_fit(traits, q_bytes, p.head_dim);
+  plan.config.bf16_logits = p.logits_type == OutputType::Bf16;
+  plan.grid = static_cast<std::uint32_t>(num_sms);
+  plan.smem_bytes = smem_of(q_bytes, p.head_dim, plan.config.kv_stages);
+  return plan;
+}
+
+bool is_tuned_paged(const LogitsProblem& p) {
+  const bool has_parts = p.page % 64 == 0 || p.page == 16 || p.page == 32;
+  return has_parts && p.next_n <= 4 && p.block_stride % 16 == 0 && p.num_blocks > 0;
+}
+
+Sm90PagedLogitsPlan plan_sm90_paged(const LogitsProblem& p, const DeviceTraits& traits,
+                                    int num_sms) {
+  Sm90PagedLogitsPlan plan;
+  const int queries = p.next_n == 3 ? 4 : static_cast<int>(p.next_n);
+  const std::int64_t q_bytes = 2 * std::int64_t{queries} * p.heads * p.head_dim;
+  plan.config.heads = p.heads;
+  plan.config.head_dim = p.head_dim;
+  plan.config.queries = queries;
+  plan.config.part_keys = static_cast<int>(std::min<std::int64_t>(p.page, 64));
+  plan.config.kv_stages = stages_that_fit(traits, q_bytes, p.head_dim);
+  plan.config.bf16_logits = p.logits_type == OutputType::Bf16;
+  plan.grid_x = static_cast<std::uint32_t>(p.slots);
+  // A schedule of half the SMs: two blocks a slot.
+  plan.grid_y = static_cast<std::uint32_t>(std::max<std::int64_t>(1, num_sms / p.slots));
+  plan.num_threads = queries * p.heads > 128 ? 384 : 512;
+  plan.smem_bytes = smem_of(q_bytes, p.head_dim, plan.config.kv_stages);
+  return plan;
+}
+
 // A schedule made for other SMs than the call has would leave some of them out. Some callers make
 // half as many slots where four rows share a request.
 void check_slots(const LogitsProblem& p, int num_sms, std::string_view op) {
@@ -93,6 +157,18 @@ struct Line {
     return deep_jit::str::format("portable {} rows {} grid {}x{} smem {}", describe(p.config),
                                  p.block_rows, p.grid_x, p.grid_y, p.smem_bytes);
   }
+  std::string operator()(const Sm90LogitsPlan& p) const {
+    return deep_jit::str::format("sm90 e4m3 h{} d{} contiguous {} stages {} grid {} smem {}",
+                                 p.config.heads, p.config.head_dim,
+                                 p.config.bf16_logits ? "bf16" : "f32", p.config.kv_stages, p.grid,
+                                 p.smem_bytes);
+  }
+  std::string operator()(const Sm90PagedLogitsPlan& p) const {
+    return deep_jit::str::format(
+        "sm90 e4m3 h{} d{} paged {} queries {} part {} stages {} grid {}x{} threads {} smem {}",
+        p.config.heads, p.config.head_dim, p.config.bf16_logits ? "bf16" : "f32", p.config.queries,
+        p.config.part_keys, p.config.kv_stages, p.grid_x, p.grid_y, p.num_threads, p.smem_bytes);
+  }
 };
 
 }  // namespace
@@ -106,6 +182,10 @@ LogitsPlan plan_logits(const LogitsProblem& p, const DeviceTraits& traits, const
            {"cuda arch " + traits.arch});
   const int num_sms = knobs.num_sms > 0 ? knobs.num_sms : traits.num_sms;
   if (p.is_paged) check_slots(p, num_sms, op);
+  if (is_tuned(p, traits)) {
+    if (!p.is_paged) return plan_sm90(p, traits, num_sms);
+    if (is_tuned_paged(p)) return plan_sm90_paged(p, traits, num_sms);
+  }
   return plan_portable(p);
 }
 

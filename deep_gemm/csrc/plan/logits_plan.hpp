@@ -32,8 +32,25 @@ struct PortableLogitsPlan {
   int smem_bytes = 0;
 };
 
+// Hopper, contiguous keys: sm90/fp8_mqa_logits.cuh.
+struct Sm90LogitsPlan {
+  MqaConfig config;
+  std::uint32_t grid = 1;
+  int num_threads = 640;
+  int smem_bytes = 0;
+};
+
+// Hopper, paged keys: sm90/fp8_paged_mqa_logits.cuh.
+struct Sm90PagedLogitsPlan {
+  PagedMqaConfig config;
+  std::uint32_t grid_x = 1, grid_y = 1;
+  int num_threads = 512;
+  int smem_bytes = 0;
+};
+
 // One alternative per back end and generation.
-using LogitsPlan = std::variant<HostLogitsPlan, PortableLogitsPlan>;
+using LogitsPlan =
+    std::variant<HostLogitsPlan, PortableLogitsPlan, Sm90LogitsPlan, Sm90PagedLogitsPlan>;
 
 LogitsPlan plan_logits(const LogitsProblem& problem, const DeviceTraits& traits, const Knobs& knobs,
                        std::string_view op);

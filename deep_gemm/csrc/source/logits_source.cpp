@@ -57,12 +57,71 @@ using namespace deep_gemm;
 constexpr LogitsConfig kConfig{{
 {}}};
 
-extern "C" __global__ void __launch_bounds__({}, 3) {}(const __grid_constant__ LogitsParams params) {{
+extern "C" __global__ void __launch_bounds__({}, 2) {}(const __grid_constant__ LogitsParams params) {{
   extern __shared__ __align__(128) u8 shared[];
   portable::mqa_logits<kConfig>(params, shared);
 }}
 )",
       common_fields(c), kPortableLogitsThreads, source.name);
+  return source;
+}
+
+KernelSource source_of(const Sm90LogitsPlan& plan) {
+  const MqaConfig& c = plan.config;
+  KernelSource source;
+  source.name = "sm90_fp8_mqa_logits";
+  source.text = deep_jit::str::format(
+      R"(#include <deep_gemm/sm90/fp8_mqa_logits.cuh>
+
+using namespace deep_gemm;
+
+constexpr MqaConfig kConfig{{
+    .heads = {},
+    .head_dim = {},
+    .kv_stages = {},
+    .bf16_logits = {},
+}};
+static_assert(sizeof(sm90::MqaSmem<kConfig>) <= {});
+
+extern "C" __global__ void __launch_bounds__(sm90::MqaDerived<kConfig>::kThreads, 1)
+    {}(const __grid_constant__ MqaParams params) {{
+  extern __shared__ __align__(1024) u8 shared[];
+  sm90::fp8_mqa_logits<kConfig>(params, shared);
+}}
+)",
+      c.heads, c.head_dim, c.kv_stages, c.bf16_logits ? "true" : "false", plan.smem_bytes,
+      source.name);
+  return source;
+}
+
+KernelSource source_of(const Sm90PagedLogitsPlan& plan) {
+  const PagedMqaConfig& c = plan.config;
+  KernelSource source;
+  source.name = "sm90_fp8_paged_mqa_logits";
+  source.text = deep_jit::str::format(
+      R"(#include <deep_gemm/sm90/fp8_paged_mqa_logits.cuh>
+
+using namespace deep_gemm;
+
+constexpr PagedMqaConfig kConfig{{
+    .heads = {},
+    .head_dim = {},
+    .queries = {},
+    .part_keys = {},
+    .kv_stages = {},
+    .bf16_logits = {},
+}};
+static_assert(sizeof(sm90::PagedMqaSmem<kConfig>) <= {});
+static_assert(sm90::PagedMqaDerived<kConfig>::kThreads == {});
+
+extern "C" __global__ void __launch_bounds__(sm90::PagedMqaDerived<kConfig>::kThreads, 1)
+    {}(const __grid_constant__ PagedMqaParams params) {{
+  extern __shared__ __align__(1024) u8 shared[];
+  sm90::fp8_paged_mqa_logits<kConfig>(params, shared);
+}}
+)",
+      c.heads, c.head_dim, c.queries, c.part_keys, c.kv_stages, c.bf16_logits ? "true" : "false",
+      plan.smem_bytes, plan.num_threads, source.name);
   return source;
 }
 

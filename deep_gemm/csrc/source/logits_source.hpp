@@ -10,6 +10,8 @@ namespace deep_gemm {
 
 KernelSource source_of(const HostLogitsPlan& plan);
 KernelSource source_of(const PortableLogitsPlan& plan);
+KernelSource source_of(const Sm90LogitsPlan& plan);
+KernelSource source_of(const Sm90PagedLogitsPlan& plan);
 KernelSource source_of(const LogitsPlan& plan);
 
 KernelSource host_logits_schedule_source();

@@ -2,10 +2,10 @@
 //   logits[i,j] = kv_scale[j] * sum over h of  weights[i,h] * max(0, dot(q[i,h], kv[j]))   for
 //   starts[i] <= j < ends[i]
 // Grid: persistent, one block per SM, equal shares of the key tiles.  Roles: 1 copying warp, 1 warp
-// for weights and bounds, 2 filling warps (-inf beside the tiles), 2 math warpgroups in turns: one
-// multiplies 64 keys by 256 (query, head) pairs while the other weighs and sums. Pairs are ordered
-// so that a thread holds all heads of its queries for two keys: ReLU, weights and the sum stay in
-// its registers. Dependent launch: waits before the first global read, releases after the last
+// for weights and bounds, 2 filling warps (-inf beside the tiles), 3-4 math warpgroups. A math
+// warpgroup multiplies 64 keys by 128 (query, head) pairs, then weighs and sums while others
+// multiply; a thread holds a quarter of the heads of two keys, so ReLU, weights and most of the sum
+// stay in registers. Dependent launch: waits before the first global read, releases after the last
 // store.
 #pragma once
 
@@ -28,23 +28,25 @@ struct MqaContract {
   static_assert(C.heads == 16 || C.heads == 32 || C.heads == 64, "HEADS: 16, 32 or 64");
   static_assert(C.head_dim == 32 || C.head_dim == 64 || C.head_dim == 128,
                 "HEAD_DIM: 32, 64 or 128");
-  static_assert(C.kv_stages > 2,
+  static_assert(C.math_warpgroups == 3 || C.math_warpgroups == 4, "MATH_WARPGROUPS: 3 or 4");
+  static_assert(C.kv_stages > C.math_warpgroups,
                 "RING_DEPTH: a slot in use for each warpgroup, and a load");
 };
 
 // ---- Derived: numbers that follow from the configuration ----
 template <MqaConfig C>
 struct MqaDerived : MqaContract<C> {
-  static constexpr int kMathWarpgroups = 2, kMathWarps = 4 * kMathWarpgroups;
-  static constexpr int kThreads = 32 * kMathWarps + 128;
-  static constexpr int kLoaderRegs = 40, kMathRegs = 232;
-  static constexpr int kColumns = 256;  // (query, head) pairs of a product
+  static constexpr int kMathWarps = 4 * C.math_warpgroups, kThreads = 32 * kMathWarps + 128;
+  static constexpr int kLoaderRegs = 32, kMathRegs = C.math_warpgroups == 3 ? 160 : 120;
+  static constexpr int kColumns = 128;  // (query, head) pairs of a product
   static constexpr int kQueries = kColumns / C.heads;
-  static constexpr int kOwn = kQueries / 4;  // queries of a thread: 4 * p + lane % 4
   static constexpr int kKeys = sched::kKeyTile;
   static constexpr int kQBytes = kColumns * C.head_dim, kKvBytes = kKeys * C.head_dim;
   static constexpr int kScaleBytes = kKeys * 4;
   static constexpr int kFillWarps = 2;
+  // After the four threads of a row have traded sums, a thread has kOutQueries x kOutRows of them.
+  static constexpr int kOutQueries = kQueries >= 4 ? kQueries / 4 : 1,
+                       kOutRows = kQueries >= 4 ? 2 : 1;
 };
 
 // ---- Shared memory: one struct, order is the layout ----
@@ -55,8 +57,8 @@ struct MqaSmem {
   alignas(1024) u8 q[2][D::kQBytes];
   alignas(128) float kv_scale[C.kv_stages][D::kKeys];
   alignas(16) float weights[2][D::kColumns];
-  // Ranges clipped to [0, kv_len], 0 to 0 past the last query; limits: columns that may be cleaned.
-  i32 starts[2][D::kQueries], ends[2][D::kQueries], limits[2][D::kQueries];
+  i32 starts[2][D::kQueries],
+      ends[2][D::kQueries];  // clipped to [0, kv_len]; 0, 0 past the last query
   sched::LogitsRun runs[2];  // count 0: no more
   sched::LogitsStart start;
   i64 warp_sums[D::kThreads / 32];
@@ -67,7 +69,7 @@ struct MqaSmem {
 
 // ---- Barriers: every named barrier of this kernel ----
 enum class MqaBar : u32 {
-  Turn = 1 /* and 2: one a math warpgroup, its threads and the one before */
+  Turn = 1 /* and 2, 3, 4: one a math warpgroup, its threads and the one before */
 };
 
 // ---- Roles: each reads top to bottom as one program ----
@@ -84,11 +86,8 @@ struct MqaCopy {
     while (walk.next(params, run)) {
       smem.q_ring.wait_empty(q_at);
       smem.q_ring.expect(q_at, D::kQBytes);
-#pragma unroll
-      for (int p = 0; p < D::kOwn; ++p) {  // four queries: rows 8 * (head / 2) + 2 * query + head % 2
-        ptx::tma_load_4d(smem.q[q_at.slot] + p * (D::kQBytes / D::kOwn), &params.q,
-                         smem.q_ring.full_bar(q_at), 0, 0, run.group * D::kQueries + 4 * p, 0);
-      }
+      ptx::tma_load_2d(smem.q[q_at.slot], &params.q, smem.q_ring.full_bar(q_at), 0,
+                       run.group * D::kColumns);
       q_at.advance();
       for (i32 i = 0; i < run.count; ++i, at.advance()) {
         smem.kv_ring.wait_empty(at);
@@ -108,7 +107,6 @@ struct MqaCopy {
 template <MqaConfig C>
 struct MqaWeights {
   using D = MqaDerived<C>;
-  static constexpr u32 kEach = D::kColumns / 32;
 
   DG_DEVICE static void run(const MqaParams& params, MqaSmem<C>& smem, u32 lane) {
     sched::LogitsWalk<D::kQueries> walk(smem.start);
@@ -117,28 +115,26 @@ struct MqaWeights {
     while (more) {
       sched::LogitsRun run{0, 0, 0};
       more = walk.next(params, run);
-      float weight[kEach];
+      float weight[4];
       const i32 row0 = run.group * D::kQueries;
 #pragma unroll
-      for (u32 i = 0; i < kEach; ++i) {
+      for (u32 i = 0; i < 4; ++i) {
         const i32 column = i * 32 + lane;
         const i64 row = min(row0 + column / C.heads, params.seq - 1);
         weight[i] =
             ptx::load_global(params.weights + row * params.weights_row_stride + column % C.heads);
       }
-      i32 start = 0, end = 0, limit = 0;
+      i32 start = 0, end = 0;
       if (lane < D::kQueries && row0 + static_cast<i32>(lane) < params.seq) {
         start = max(ptx::load_global(params.starts + row0 + lane), 0);
-        end = max(min(ptx::load_global(params.ends + row0 + lane), params.kv_len), start);
-        limit = params.clean ? params.kv_len : 0;
+        end = min(ptx::load_global(params.ends + row0 + lane), params.kv_len);
       }
       smem.q_ring.wait_empty(at);
 #pragma unroll
-      for (u32 i = 0; i < kEach; ++i) smem.weights[at.slot][i * 32 + lane] = weight[i];
+      for (u32 i = 0; i < 4; ++i) smem.weights[at.slot][i * 32 + lane] = weight[i];
       if (lane < D::kQueries) {
         smem.starts[at.slot][lane] = start;
         smem.ends[at.slot][lane] = end;
-        smem.limits[at.slot][lane] = limit;
       }
       if (lane == 0) smem.runs[at.slot] = more ? run : sched::LogitsRun{0, 0, 0};
       smem.q_ring.publish(at, lane);
@@ -180,47 +176,57 @@ struct MqaFill {
   }
 };
 
-// A warpgroup: 64 keys of every second tile against the run's queries and heads.
+// A warpgroup: 64 keys of each tile against the run's queries and heads.
 template <MqaConfig C>
 struct MqaMath {
   using D = MqaDerived<C>;
   using Mma = ptx::Wgmma<ptx::MmaType::E4M3, D::kColumns>;
   using Product = float[D::kColumns / 2];
   using Element = typename ptx::LogitOf<C.bf16_logits>::Type;
-  // Chains of additions a sum: enough that none waits for the one before.
-  static constexpr int kChains = D::kOwn == 1 ? 2 : 1;
+  static constexpr int kPairs = D::kColumns / 8;  // pairs of columns of a thread
 
   // What a thread keeps for one run.
   struct Queries {
-    float weight[D::kOwn][C.heads];
-    Element* logits;  // of its first query; the next ones are four rows further
+    float weight[2 * kPairs];
+    i32 start[D::kOutQueries], end[D::kOutQueries],
+        limit[D::kOutQueries];  // limit: columns that may be cleaned
+    Element* logits[D::kOutQueries];
   };
 
   DG_DEVICE static void read_queries(const MqaParams& params, const MqaSmem<C>& smem, u32 slot,
                                      const sched::LogitsRun& run, u32 lane, Queries& queries) {
 #pragma unroll
-    for (int p = 0; p < D::kOwn; ++p) {
-      const u32 at = ptx::shared_address(&smem.weights[slot][(4 * p + lane % 4) * C.heads]);
-#pragma unroll
-      for (int h = 0; h < C.heads; h += 4) {
-        const ptx::Floats4 four = ptx::load_shared_floats4(at + 4 * h);
-        queries.weight[p][h] = four.x;
-        queries.weight[p][h + 1] = four.y;
-        queries.weight[p][h + 2] = four.z;
-        queries.weight[p][h + 3] = four.w;
-      }
+    for (int j = 0; j < kPairs; ++j) {
+      const float* weight = &smem.weights[slot][8 * j + lane % 4 * 2];
+      queries.weight[2 * j] = weight[0];
+      queries.weight[2 * j + 1] = weight[1];
     }
-    const i64 row = run.group * D::kQueries + lane % 4;
-    queries.logits = static_cast<Element*>(params.logits) + row * params.logits_row_stride;
+#pragma unroll
+    for (int p = 0; p < D::kOutQueries; ++p) {
+      const i32 query = D::kQueries >= 4 ? 4 * p + lane % 4 : lane % 2;
+      const i64 row = static_cast<i64>(run.group) * D::kQueries + query;
+      queries.start[p] = smem.starts[slot][query];
+      queries.end[p] = smem.ends[slot][query];
+      queries.limit[p] = params.clean && row < params.seq ? params.kv_len : 0;
+      queries.logits[p] = static_cast<Element*>(params.logits) + row * params.logits_row_stride -
+                          (params.compressed ? queries.start[p] : 0);
+    }
   }
 
-  // Warpgroups multiply in the order of the tiles, one at a time: else both multiply together, then
-  // both sum together, and the tensor cores wait. The next may start when one instruction is left.
+  // Warpgroups multiply in the order of the tiles, one at a time: else all multiply together, then
+  // all sum together, and the tensor cores wait. The next may start when one instruction is left.
   DG_DEVICE static void take_turn(u32 warpgroup) {
+#ifdef NO_TURNS
+    return;
+#endif
     ptx::named_sync(static_cast<u32>(MqaBar::Turn) + warpgroup, 256);
   }
   DG_DEVICE static void pass_turn(u32 warpgroup) {
-    ptx::named_arrive(static_cast<u32>(MqaBar::Turn) + (warpgroup ^ 1), 256);
+#ifdef NO_TURNS
+    return;
+#endif
+    const u32 next = warpgroup + 1 == C.math_warpgroups ? 0 : warpgroup + 1;
+    ptx::named_arrive(static_cast<u32>(MqaBar::Turn) + next, 256);
   }
 
   DG_DEVICE static void issue(Product& product, u64 kv, u64 q) {
@@ -236,66 +242,79 @@ struct MqaMath {
     ptx::wgmma_use(product);
   }
 
-  // One query's heads for this thread's two keys.
-  DG_DEVICE static void weigh(const Product& product, const Queries& queries, int p,
-                              float (&sum)[2]) {
-    float chain[2][kChains];
+  // Of two sums, a lane keeps the one that its bit names and gets the neighbour's part of it.
+  DG_DEVICE static float trade(float zero, float one, u32 lane, u32 bit) {
+    const bool second = (lane & bit) != 0;
+    return (second ? one : zero) + __shfl_xor_sync(0xffffffff, second ? zero : one, bit);
+  }
+
+  DG_DEVICE static void weigh(const Product& product, const Queries& queries,
+                              float (&sum)[D::kQueries][2]) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
+    for (int i = 0; i < D::kQueries; ++i) sum[i][0] = sum[i][1] = 0.0f;
 #pragma unroll
-      for (int i = 0; i < kChains; ++i) chain[half][i] = 0.0f;
-    }
-#pragma unroll
-    for (int h = 0; h < C.heads; ++h) {  // this thread's columns: two of every 8
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const float x = product[4 * (p * (C.heads / 2) + h / 2) + 2 * half + h % 2];
-        float& to = chain[half][h % kChains];
-        to = __fmaf_rn(queries.weight[p][h], ptx::relu(x), to);
-      }
-    }
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      sum[half] = kChains == 1 ? chain[half][0] : chain[half][0] + chain[half][kChains - 1];
+    for (int c = 0; c < 2 * kPairs; ++c) {  // this thread's columns: two of every 8
+      const int query = c / 2 * 8 / C.heads, first = c / 2 * 4 + c % 2;
+      sum[query][0] = __fmaf_rn(queries.weight[c], ptx::relu(product[first]), sum[query][0]);
+      sum[query][1] = __fmaf_rn(queries.weight[c], ptx::relu(product[first + 2]), sum[query][1]);
     }
   }
 
-  DG_DEVICE static void sum_tile(const MqaParams& params, const MqaSmem<C>& smem, u32 slot,
-                                 const Queries& queries, const Product& product, i32 key, u32 lane,
-                                 const float (&scale)[2]) {
+  DG_DEVICE static void combine(float (&sum)[D::kQueries][2], u32 lane,
+                                float (&out)[D::kOutQueries][D::kOutRows]) {
 #pragma unroll
-    for (int p = 0; p < D::kOwn; ++p) {
-      float sum[2];
-      weigh(product, queries, p, sum);
-      const u32 query = 4 * p + lane % 4;
-      const i32 start = smem.starts[slot][query], length = smem.ends[slot][query] - start;
-      const i32 limit = smem.limits[slot][query];
-      Element* logits = queries.logits + 4 * p * params.logits_row_stride + key -
-                        (params.compressed ? start : 0);
+    for (int i = 0; i < D::kQueries / 2; ++i) {
+      sum[i][0] = trade(sum[2 * i][0], sum[2 * i + 1][0], lane, 1);
+      sum[i][1] = trade(sum[2 * i][1], sum[2 * i + 1][1], lane, 1);
+    }
+    if constexpr (D::kQueries == 2) {
+      out[0][0] = trade(sum[0][0], sum[0][1], lane, 2);
+    } else {
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const i32 j = key + 8 * half;
-        const bool inside = static_cast<u32>(j - start) < static_cast<u32>(length);
-        const float value = inside ? sum[half] * scale[half] : __uint_as_float(0xFF800000u);
-        if (inside | (j < limit)) ptx::store_logit(logits + 8 * half, value);
+      for (int p = 0; p < D::kOutQueries; ++p) {
+        out[p][0] = trade(sum[2 * p][0], sum[2 * p + 1][0], lane, 2);
+        out[p][1] = trade(sum[2 * p][1], sum[2 * p + 1][1], lane, 2);
       }
     }
+  }
+
+  DG_DEVICE static void store(const Queries& queries, i32 key, const float (&scale)[D::kOutRows],
+                              const float (&out)[D::kOutQueries][D::kOutRows]) {
+#pragma unroll
+    for (int p = 0; p < D::kOutQueries; ++p) {
+#pragma unroll
+      for (int r = 0; r < D::kOutRows; ++r) {
+        const i32 j = key + 8 * r;
+        const bool inside = (j >= queries.start[p]) & (j < queries.end[p]);
+        const float scaled = out[p][r] * scale[r];
+        const float value = inside ? scaled : __uint_as_float(0xFF800000u);
+        if (inside | (j < queries.limit[p])) ptx::store_logit(queries.logits[p] + j, value);
+      }
+    }
+  }
+
+  DG_DEVICE static void sum_tile(const Queries& queries, const Product& product, i32 key, u32 lane,
+                                 const float (&scale)[D::kOutRows]) {
+    float sum[D::kQueries][2], out[D::kOutQueries][D::kOutRows];
+    weigh(product, queries, sum);
+    combine(sum, lane, out);
+    store(queries, key, scale, out);
   }
 
   DG_DEVICE static void run(const MqaParams& params, MqaSmem<C>& smem, u32 warpgroup) {
     const u32 lane = threadIdx.x % 32;
-    const u32 row = threadIdx.x % 128 / 32 * 16 + lane / 4;
+    const u32 row =
+        threadIdx.x % 128 / 32 * 16 + lane / 4 + (D::kQueries >= 4 ? 0 : (lane & 2) * 4);
     const u64 kv_desc =
         layout::swizzled_rows_descriptor<C.head_dim>(ptx::shared_address(smem.kv[0]));
     const u64 q_desc = layout::swizzled_rows_descriptor<C.head_dim>(ptx::shared_address(smem.q[0]));
     const u32 kv_report = smem.kv_ring.report_to(lane), q_report = smem.q_ring.report_to(lane);
     pipe::Cursor<C.kv_stages> at;
     pipe::Cursor<2> q_at;
-    // Tiles are counted over all runs; this warpgroup takes every second.
-    if (warpgroup == 1) {
-      at.advance();
-      pass_turn(warpgroup);
-    }
+    // Tiles are counted over all runs; this warpgroup takes every kStep-th.
+    constexpr i32 kStep = C.math_warpgroups;
+    for (u32 i = 0; i < warpgroup; ++i) at.advance();
+    if (warpgroup == kStep - 1) pass_turn(warpgroup);
     i32 ahead = warpgroup;  // tiles from the start of the run to this warpgroup's next one
     for (;; q_at.advance()) {
       smem.q_ring.wait_full(q_at);
@@ -304,21 +323,22 @@ struct MqaMath {
       const u64 q = q_desc + q_at.slot * layout::descriptor_bytes(D::kQBytes);
       Queries queries;
       read_queries(params, smem, q_at.slot, run, lane, queries);
-      for (; ahead < run.count; ahead += 2) {
+      for (; ahead < run.count; ahead += kStep) {
         Product product;
         smem.kv_ring.wait_full(at);
         take_turn(warpgroup);
         issue(product, kv_desc + at.slot * layout::descriptor_bytes(D::kKvBytes), q);
-        const float scale[2] = {smem.kv_scale[at.slot][row], smem.kv_scale[at.slot][row + 8]};
+        float scale[D::kOutRows];
+#pragma unroll
+        for (int r = 0; r < D::kOutRows; ++r) scale[r] = smem.kv_scale[at.slot][row + 8 * r];
         ptx::wgmma_wait<1>();
         pass_turn(warpgroup);
         ptx::wgmma_wait<0>();
         ptx::wgmma_use(product);
         smem.kv_ring.release(kv_report, at.slot, lane);
-        at.advance();
-        at.advance();
-        sum_tile(params, smem, q_at.slot, queries, product, (run.first + ahead) * D::kKeys + row,
-                 lane, scale);
+#pragma unroll
+        for (int i = 0; i < kStep; ++i) at.advance();
+        sum_tile(queries, product, (run.first + ahead) * D::kKeys + row, lane, scale);
       }
       ahead -= run.count;
       smem.q_ring.release(q_report, q_at.slot, lane);

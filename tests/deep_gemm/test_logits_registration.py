@@ -1,0 +1,168 @@
+"""The logits operators in torch's registry: fakes, opcheck, full graphs, references, refusals."""
+
+import re
+from typing import Any
+
+import pytest
+import torch
+from torch._subclasses import FakeTensorMode
+
+import deep_gemm
+from deep_gemm import _fakes_logits, _ops, errors
+from tests.support.logits import KINDS, LogitsCase, expected, expected_paged, run_paged
+
+
+def operator(name: str) -> torch._ops.OpOverload:
+    return getattr(getattr(torch.ops, _ops.NAMESPACE), name).default
+
+
+def arguments(name: str) -> tuple[Any, ...]:
+    """Arguments of an operator: 5 queries of 8 heads over 90 keys, in FP4 where it takes it."""
+    kind = "fp4" if "fp4" in name else "fp8"
+    case = LogitsCase(5, 90, 8, 64, kind)
+    q, (k, k_scale), weights, starts, ends = case.contiguous("cpu")
+    scale = (q[1],) if "fp4" in name else ()
+    if name == "get_mqa_logits_metadata":
+        return starts, ends, 90, 8
+    paged = case.paged("cpu")
+    meta = deep_gemm.get_paged_mqa_logits_metadata(paged["context_lens"], 64, 4)
+    if name == "get_paged_mqa_logits_metadata":
+        return paged["context_lens"], 64, 4
+    if "paged" in name:
+        scale = (paged["q"][1],) if "fp4" in name else ()
+        lens, table = paged["context_lens"], paged["block_table"]
+        return (
+            paged["q"][0], *scale, paged["kv_cache"], paged["weights"], lens, table, meta, 90
+        )  # fmt: skip
+    return (q[0], *scale, k, k_scale, weights, starts, ends)
+
+
+@pytest.mark.parametrize("name", sorted(_fakes_logits.FAKES))
+def test_opcheck(name: str) -> None:
+    # Its schema test fails on any float8 operand; ours is below.
+    checks = ["test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic"]
+    if "logits_metadata" not in name:
+        checks = checks[:2]  # uninitialised columns differ from run to run
+    torch.library.opcheck(operator(name), arguments(name), test_utils=checks)
+
+
+@pytest.mark.parametrize("name", sorted(_fakes_logits.FAKES))
+def test_nothing_that_is_passed_changes(name: str) -> None:
+    given = arguments(name)
+    tensors = [x for x in given if isinstance(x, torch.Tensor)]
+    before = [x.clone().view(torch.uint8) for x in tensors]
+    schema = operator(name)._schema
+    assert not any(a.alias_info for a in [*schema.arguments, *schema.returns])
+    out = operator(name)(*given)
+    assert all(out.data_ptr() != x.data_ptr() for x in tensors)
+    for x, saved in zip(tensors, before, strict=True):
+        assert torch.equal(x.view(torch.uint8), saved)
+
+
+@pytest.mark.parametrize("name", sorted(_fakes_logits.FAKES))
+def test_a_fake_has_the_sizes_and_strides_of_the_result(name: str) -> None:
+    given = arguments(name)
+    real = operator(name)(*given)
+    with FakeTensorMode() as mode:
+        fakes = [mode.from_tensor(x) if isinstance(x, torch.Tensor) else x for x in given]
+        fake = operator(name)(*fakes)
+    assert fake.shape == real.shape and fake.stride() == real.stride()
+    assert fake.dtype == real.dtype and fake.device == real.device
+
+
+def test_full_graph_over_five_lengths_recompiles_at_most_once() -> None:
+    graphs = []
+
+    def backend(module: torch.fx.GraphModule, inputs: list) -> object:
+        graphs.append(module)
+        return module.forward
+
+    def score(q, k, k_scale, weights, starts, ends):  # noqa: ANN001, ANN202
+        logits = deep_gemm.fp8_mqa_logits(q, (k, k_scale), weights, starts, ends)
+        return logits.argmax(-1)
+
+    torch._dynamo.reset()
+    compiled = torch.compile(score, fullgraph=True, dynamic=True, backend=backend)
+    for seq in (5, 9, 16, 33, 64):
+        (q, _), (k, scale), *rest = LogitsCase(seq, 50 + seq, 8, 64).contiguous("cpu")
+        assert torch.equal(compiled(q, k, scale, *rest), score(q, k, scale, *rest))
+    assert len(graphs) <= 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_way_out_without_a_compiler_gives_the_same_logits(kind: str) -> None:
+    case = LogitsCase(5, 90, 8, 64, kind)
+    call = case.contiguous("cpu")
+    (q, q_scale), (k, k_scale), *rest = call
+    want = expected(call)
+    logits = torch.empty(5, 90)
+    _fakes_logits._reference_mqa_logits(q, q_scale, k, k_scale, *rest, logits, False, True)
+    assert torch.equal(logits == -torch.inf, want == -torch.inf)
+    inside = want != -torch.inf
+    assert torch.allclose(logits[inside].double(), want[inside], rtol=1e-4, atol=1e-4)
+    packed = torch.empty(5, 60)
+    _fakes_logits._reference_mqa_logits(q, q_scale, k, k_scale, *rest, packed, True, False)
+    for row, (start, end) in enumerate(zip(*(x.tolist() for x in rest[1:]), strict=True)):
+        assert torch.equal(packed[row, : end - start], logits[row, start:end])
+    paged = case.paged("cpu")
+    want = expected_paged(paged)
+    logits = torch.empty(5, 90)
+    _fakes_logits._reference_paged_mqa_logits(
+        *paged["q"], *[paged[x] for x in ("kv_cache", "weights", "context_lens", "block_table")],
+        logits,
+    )  # fmt: skip
+    inside = want != -torch.inf
+    assert torch.allclose(logits[inside].double(), want[inside], rtol=1e-4, atol=1e-4)
+    assert torch.equal(run_paged(paged).isfinite()[inside], torch.ones(int(inside.sum())).bool())
+
+
+@pytest.mark.parametrize("slots", [1, 4, 132])
+def test_the_schedule_of_the_reference_is_the_kernel_s(slots: int) -> None:
+    lengths = torch.randint(0, 500, (37, 2), generator=LogitsCase(37, 2, 1).generator())
+    lengths = lengths.sort(1)[0].int()
+    lengths[3:6] = 0
+    want = deep_gemm.get_paged_mqa_logits_metadata(lengths, 64, slots)
+    got = torch.empty_like(want)
+    _fakes_logits._reference_logits_schedule(lengths, got)
+    assert torch.equal(got, want)
+
+
+def wrong_calls() -> dict[str, tuple[str, str, dict[str, Any]]]:
+    (q, _), (k, scale), weights, starts, ends = LogitsCase(5, 90, 8, 64).contiguous("cpu")
+    call = {"q": q, "kv": (k, scale), "weights": weights}
+    call |= {"cu_seq_len_k_start": starts, "cu_seq_len_k_end": ends}
+    return {
+        "q-dtype": ("q", "LOGITS_DTYPE", call | {"q": q.float()}),
+        "q-rank": ("q", "LOGITS_RANK", call | {"q": q[0]}),
+        "kv-dim": ("kv", "LOGITS_SHAPE", call | {"kv": (k[:, :32], scale)}),
+        "kv-scale": ("kv_scale", "LOGITS_SHAPE", call | {"kv": (k, scale[:3])}),
+        "weights": ("weights", "LOGITS_WEIGHTS", call | {"weights": weights.half()}),
+        "ends": ("cu_seq_len_k_end", "LOGITS_INT32", call | {"cu_seq_len_k_end": ends.long()}),
+        "clean": ("clean_logits", "LOGITS_CLEAN", call | {"max_seqlen_k": 9}),
+    }
+
+
+@pytest.mark.parametrize("name", wrong_calls())
+def test_a_wrong_call_names_op_argument_given_rule_and_fix(name: str) -> None:
+    argument, rule, call = wrong_calls()[name]
+    with pytest.raises((errors.InvalidArgument, errors.Unsupported)) as caught:
+        deep_gemm.fp8_mqa_logits(**call)
+    text = str(caught.value)
+    assert re.match(rf"deep_gemm\.fp8_mqa_logits: {argument}: given \S", text), text
+    assert f"\n  Rule {rule}: " in text and "\n  Fix: " in text, text
+
+
+def test_a_bare_key_tensor_is_a_type_error() -> None:
+    (q, _), (k, _), *rest = LogitsCase(5, 90, 8, 64).contiguous("cpu")
+    with pytest.raises(TypeError, match="SCALED_PAIR"):
+        deep_gemm.fp8_mqa_logits(q, k, *rest)
+    with pytest.raises(errors.InvalidArgument, match="LOGITS_OUTPUT"):
+        deep_gemm.fp8_fp4_mqa_logits((q, None), (k, k), *rest, logits_dtype=torch.float16)
+
+
+def test_paged_logits_refuse_cleaning_and_flat_lengths() -> None:
+    paged = LogitsCase(5, 90, 8, 64).paged("cpu")
+    with pytest.raises(errors.InvalidArgument, match="LOGITS_CLEAN"):
+        run_paged(paged, clean_logits=True)
+    with pytest.raises(errors.InvalidArgument, match="LOGITS_RANK"):
+        deep_gemm.get_paged_mqa_logits_metadata(paged["context_lens"].flatten(), 64, 4)
