@@ -163,9 +163,15 @@ def _reference_paged_mqa_logits(
 ) -> None:
     logits.copy_(
         reference.paged_mqa_logits(
-            q, kv_cache, weights, context_lens, block_table, logits.size(1),
-            q_scale=q_scale, dtype=torch.float32,
-        )  # fmt: skip
+            q,
+            kv_cache,
+            weights,
+            context_lens,
+            block_table,
+            logits.size(1),
+            q_scale=q_scale,
+            dtype=torch.float32,
+        )
     )
 
 

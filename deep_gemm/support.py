@@ -19,6 +19,7 @@ import torch
 
 from . import _C, _absent, _ops, errors
 from ._facade import _args
+from ._facade import logits as _logits
 
 __all__ = [
     "counters",
@@ -70,6 +71,18 @@ def _lines_of(op: str, name: str, value: Any) -> dict[str, object]:
     return {name: value}
 
 
+def _logits_lines(op: str, given: dict[str, Any], arch: str | None) -> dict[str, object]:
+    """Tensors of a logits call as facts: of another machine, wherever they lie now."""
+    lines: dict[str, object] = {}
+    for name, value in _logits.described(op, given).items():
+        if isinstance(value, torch.Tensor):
+            facts = _facts(value)
+            lines[name] = facts if arch is None else ":".join(facts.split(":")[:3])
+        elif value is not None:
+            lines[name] = value
+    return lines
+
+
 def _query_args(
     op: str, args: tuple[Any, ...], kwargs: dict[str, Any], arch: str | None
 ) -> dict[str, object]:
@@ -78,6 +91,8 @@ def _query_args(
     call.apply_defaults()
     given = dict(call.arguments)
     lines: dict[str, object] = {"op": op, "arch": arch, "device": device_of_arch(arch)}
+    if op.endswith("mqa_logits"):
+        return lines | _logits_lines(op, given, arch)
     if "recipe" in given:
         for name in ("a", "b"):
             _args.pair(op, name, given[name])

@@ -206,7 +206,8 @@ const char* const kSchemas[] = {
     "SymInt num_kv_tokens, "
     "SymInt num_heads"
     ") -> Tensor",
-    // The same over pages of keys that a table names; the schedule comes from the metadata operator.
+    // The same over pages of keys that a table names; the schedule comes from the metadata
+    // operator.
     "fp8_paged_mqa_logits("
     "Tensor q, "
     "Tensor kv_cache, "

@@ -77,7 +77,7 @@ def test_full_graph_over_five_lengths_recompiles_at_most_once() -> None:
         graphs.append(module)
         return module.forward
 
-    def score(q, k, k_scale, weights, starts, ends):  # noqa: ANN001, ANN202
+    def score(q, k, k_scale, weights, starts, ends):
         logits = deep_gemm.fp8_mqa_logits(q, (k, k_scale), weights, starts, ends)
         return logits.argmax(-1)
 

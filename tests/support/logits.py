@@ -51,13 +51,17 @@ class LogitsCase:
 
     def __str__(self) -> str:
         text = f"s{self.seq}-t{self.keys}-h{self.heads}-d{self.dim}-{self.kind}"
-        return text if self.next_n == 1 and self.page == 64 else f"{text}-n{self.next_n}-p{self.page}"
+        return (
+            text if self.next_n == 1 and self.page == 64 else f"{text}-n{self.next_n}-p{self.page}"
+        )
 
     def generator(self) -> torch.Generator:
         """A generator seeded by the case."""
         return torch.Generator().manual_seed(zlib.crc32(str(self).encode()))
 
-    def contiguous(self, device: str) -> tuple[Pair, Pair, torch.Tensor, torch.Tensor, torch.Tensor]:
+    def contiguous(
+        self, device: str
+    ) -> tuple[Pair, Pair, torch.Tensor, torch.Tensor, torch.Tensor]:
         """q, kv, weights, starts, ends; some ranges are empty."""
         g = self.generator()
         q = quantised(torch.randn(self.seq, self.heads, self.dim, generator=g), self.kind)

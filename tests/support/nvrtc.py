@@ -1,8 +1,8 @@
 """Compiles kernel text for a named arch with NVRTC, and says what ptxas says: no GPU, no toolkit.
 
-    nvrtc = nvrtc_or_skip()
-    report = nvrtc.compile(text, "90a")          # AssertionError with the whole log when it fails
-    report.registers, report.spill_bytes, report.stack_bytes
+nvrtc = nvrtc_or_skip()
+report = nvrtc.compile(text, "90a")          # AssertionError with the whole log when it fails
+report.registers, report.spill_bytes, report.stack_bytes
 """
 
 from __future__ import annotations

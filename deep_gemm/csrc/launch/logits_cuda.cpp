@@ -122,12 +122,12 @@ class PreparedSm90PagedLogits final : public PreparedLogits {
       : kernel_(compile_cuda(source_of(plan), device)) {
     const auto dim = static_cast<std::uint64_t>(p.head_dim);
     const auto box_dim = static_cast<std::uint32_t>(p.head_dim);
-    params_.q = encoded(
-        {.name = "q",
-         .sizes = {dim, static_cast<std::uint64_t>(p.rows * p.heads)},
-         .strides_bytes = {dim},
-         .box = {box_dim, static_cast<std::uint32_t>(plan.config.queries * p.heads)},
-         .swizzle = swizzle_of(p.head_dim)});
+    params_.q =
+        encoded({.name = "q",
+                 .sizes = {dim, static_cast<std::uint64_t>(p.rows * p.heads)},
+                 .strides_bytes = {dim},
+                 .box = {box_dim, static_cast<std::uint32_t>(plan.config.queries * p.heads)},
+                 .swizzle = swizzle_of(p.head_dim)});
     params_.kv = encoded({.name = "kv_cache",
                           .sizes = {dim, static_cast<std::uint64_t>(p.page),
                                     static_cast<std::uint64_t>(p.num_blocks)},

@@ -35,9 +35,7 @@ struct Argument {
     }
     return true;
   }
-  void contiguous() const {
-    require(has_packed(0), Rule::LogitsContiguous, {name, ""});
-  }
+  void contiguous() const { require(has_packed(0), Rule::LogitsContiguous, {name, ""}); }
   void int32() const { require(facts.dtype == DType::Int32, Rule::LogitsInt32, {name}); }
 };
 
@@ -162,10 +160,11 @@ LogitsProblem check_paged_mqa_logits(const LogitsFacts& f) {
   cache.on_device_of(f.q);
   const std::int64_t width = p.row_bytes() + 4;
   const TensorFacts& c = f.kv;
-  cache.require(c.rank == 4 && c.dtype == DType::UInt8 && c.sizes[2] == 1 && c.sizes[3] == width &&
-                    c.strides[3] == 1 && (c.sizes[1] <= 1 || c.strides[1] == width) &&
-                    (c.sizes[0] <= 1 || (c.strides[0] % 4 == 0 && c.strides[0] >= c.sizes[1] * width)),
-                Rule::LogitsCache, {width});
+  cache.require(
+      c.rank == 4 && c.dtype == DType::UInt8 && c.sizes[2] == 1 && c.sizes[3] == width &&
+          c.strides[3] == 1 && (c.sizes[1] <= 1 || c.strides[1] == width) &&
+          (c.sizes[0] <= 1 || (c.strides[0] % 4 == 0 && c.strides[0] >= c.sizes[1] * width)),
+      Rule::LogitsCache, {width});
   cache.require(c.sizes[1] >= 1 && c.sizes[1] <= 65536, Rule::LogitsPage);
   cache.require(alignment_of(c) >= 4, Rule::LogitsAligned, {"kv_cache", 4});
   p.kv_stride = p.row_bytes();
@@ -214,8 +213,7 @@ LogitsScheduleProblem check_logits_schedule(const LogitsScheduleFacts& f) {
   lengths.rank(2, "batch, next_n");
   lengths.require(f.lengths.sizes[1] >= 1, Rule::LogitsShape,
                   {"context_lens", "batch, next_n", "any, 1 or more"});
-  lengths.require(lengths.has_packed(1), Rule::LogitsContiguous,
-                  {"context_lens", " in its rows"});
+  lengths.require(lengths.has_packed(1), Rule::LogitsContiguous, {"context_lens", " in its rows"});
   if (f.block_kv < 1 || f.block_kv > 65536)
     refuse(Rule::LogitsPage, {f.op, "block_kv", std::to_string(f.block_kv)});
   if (f.num_sms < 1)

@@ -34,10 +34,10 @@ Tensor new_logits(const LogitsProblem& p, const TensorFacts& like) {
   const std::int64_t group = 128 / p.heads;
   const std::int64_t padded[] = {(p.rows + group - 1) / group * group, p.logits_stride};
   const std::int64_t strides[] = {p.logits_stride, 1};
-  const Tensor whole(allocate(2, padded, strides,
-                              p.logits_type == OutputType::Bf16 ? aoti_torch_dtype_bfloat16()
-                                                                : aoti_torch_dtype_float32(),
-                              like));
+  const Tensor whole(allocate(
+      2, padded, strides,
+      p.logits_type == OutputType::Bf16 ? aoti_torch_dtype_bfloat16() : aoti_torch_dtype_float32(),
+      like));
   const std::int64_t sizes[] = {p.rows, p.width};
   AtenTensorHandle view = nullptr;
   if (aoti_torch__reinterpret_tensor(whole.get(), 2, sizes, strides, 0, &view) != 0)
@@ -79,8 +79,8 @@ void launch_or_refer(const LogitsFacts& f, const LogitsProblem& p, const LogitsT
     stack.push_back(from(p.is_compressed));
     stack.push_back(from(p.is_clean));
   }
-  call_reference_operator(f.op, p.is_paged ? "_reference_paged_mqa_logits" : "_reference_mqa_logits",
-                          stack);
+  call_reference_operator(
+      f.op, p.is_paged ? "_reference_paged_mqa_logits" : "_reference_mqa_logits", stack);
 }
 
 void launch_or_refer(const LogitsScheduleFacts& f, const LogitsScheduleProblem& p,

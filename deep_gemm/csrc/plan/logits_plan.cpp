@@ -48,9 +48,10 @@ PortableLogitsPlan plan_portable(const LogitsProblem& p) {
   const int padded_heads = (p.heads + 7) / 8 * 8;
   plan.smem_bytes = padded_heads * (pitch + 4);
   // A grid has at most 65535 blocks along y.
-  plan.block_rows = p.is_paged ? static_cast<int>(p.next_n)
-                               : static_cast<int>(std::max<std::int64_t>(
-                                     kPortableBlockRows, ceil_div(p.rows, 65535)));
+  plan.block_rows =
+      p.is_paged
+          ? static_cast<int>(p.next_n)
+          : static_cast<int>(std::max<std::int64_t>(kPortableBlockRows, ceil_div(p.rows, 65535)));
   if (p.is_paged) {
     plan.grid_x = static_cast<std::uint32_t>(p.slots);
     plan.grid_y = kPortableBlocksPerSlot;
@@ -65,6 +66,7 @@ PortableLogitsPlan plan_portable(const LogitsProblem& p) {
 // which a sum that cancels shows, and only many logits average out.
 constexpr std::int64_t kMinTunedLogits = 1 << 14;
 constexpr int kMaxKvStages = 20;
+constexpr int kMathWarpgroups = 3;
 // Barriers, runs, bounds and the alignment of the parts, at most.
 constexpr std::int64_t kSm90SmallBytes = 4096;
 
@@ -94,6 +96,8 @@ Sm90LogitsPlan plan_sm90(const LogitsProblem& p, const DeviceTraits& traits, int
   const std::int64_t q_bytes = 2 * 128 * p.head_dim;
   plan.config.heads = p.heads;
   plan.config.head_dim = p.head_dim;
+  plan.config.math_warpgroups = kMathWarpgroups;
+  plan.num_threads = 128 + 128 * kMathWarpgroups;
   plan.config.kv_stages = stages_that_fit(traits, q_bytes, p.head_dim);
   plan.config.bf16_logits = p.logits_type == OutputType::Bf16;
   plan.grid = static_cast<std::uint32_t>(num_sms);
@@ -147,21 +151,20 @@ std::string describe(const LogitsConfig& c) {
 
 struct Line {
   std::string operator()(const HostLogitsPlan& p) const {
-    return deep_jit::str::format("host {} tile {}x{} vector {} rows {} grid {}x{} threads {}",
-                                 describe(p.config), p.config.rows,
-                                 p.config.vectors * p.config.vector_bytes / 4,
-                                 p.config.vector_bytes, p.block_rows, p.grid_x, p.grid_y,
-                                 p.num_threads);
+    return deep_jit::str::format(
+        "host {} tile {}x{} vector {} rows {} grid {}x{} threads {}", describe(p.config),
+        p.config.rows, p.config.vectors * p.config.vector_bytes / 4, p.config.vector_bytes,
+        p.block_rows, p.grid_x, p.grid_y, p.num_threads);
   }
   std::string operator()(const PortableLogitsPlan& p) const {
     return deep_jit::str::format("portable {} rows {} grid {}x{} smem {}", describe(p.config),
                                  p.block_rows, p.grid_x, p.grid_y, p.smem_bytes);
   }
   std::string operator()(const Sm90LogitsPlan& p) const {
-    return deep_jit::str::format("sm90 e4m3 h{} d{} contiguous {} stages {} grid {} smem {}",
-                                 p.config.heads, p.config.head_dim,
-                                 p.config.bf16_logits ? "bf16" : "f32", p.config.kv_stages, p.grid,
-                                 p.smem_bytes);
+    return deep_jit::str::format(
+        "sm90 e4m3 h{} d{} contiguous {} warpgroups {} stages {} grid {} smem {}", p.config.heads,
+        p.config.head_dim, p.config.bf16_logits ? "bf16" : "f32", p.config.math_warpgroups,
+        p.config.kv_stages, p.grid, p.smem_bytes);
   }
   std::string operator()(const Sm90PagedLogitsPlan& p) const {
     return deep_jit::str::format(

@@ -36,7 +36,7 @@ struct PortableLogitsPlan {
 struct Sm90LogitsPlan {
   MqaConfig config;
   std::uint32_t grid = 1;
-  int num_threads = 640;
+  int num_threads = 512;
   int smem_bytes = 0;
 };
 

@@ -174,6 +174,36 @@ constexpr RuleInfo kRules[] = {
     {"KNOWN_OP", kArgument, "the operators are {0}.", "use one of these names."},
     {"KNOWN_KEY", kArgument, "the keys of this question are {0}.", "use one of these keys."},
     {"DESCRIBED", kArgument, "{0}.", "see csrc/control.h for the form."},
+
+    {"LOGITS_DTYPE", kArgument,
+     "q and the keys are float8_e4m3fn both, or int8 both, with two E2M1 values a byte.",
+     "quantise with per_token_cast_to_fp8 or per_token_cast_to_fp4, q and keys alike."},
+    {"LOGITS_SCALE", kArgument,
+     "keys have a float32 scale each and q none; or q and keys both have int32 words with four "
+     "UE8M0 exponents, one per 32 elements, which FP4 always has.",
+     "pass q=(data, None) with float32 scales of the keys, or packed scales for both."},
+    {"LOGITS_WEIGHTS", kArgument, "weights are float32 or bfloat16.", "use .float()."},
+    {"LOGITS_INT32", kArgument, "{0} is int32.", "use .to(torch.int32)."},
+    {"LOGITS_RANK", kArgument, "{0} has {1} dimensions: {2}.", "use .view() with these sizes."},
+    {"LOGITS_SHAPE", kArgument, "{0} is ({1}), here ({2}).", "pass the tensor of this very call."},
+    {"LOGITS_CONTIGUOUS", kArgument, "{0} is contiguous{1}.", "use .contiguous()."},
+    {"LOGITS_HEADS", kUnsupported, "a query has 1 to 128 heads.",
+     "split the heads and add the logits of the parts."},
+    {"LOGITS_HEAD_DIM", kUnsupported, "a head has 32, 64, 96 or 128 elements.",
+     "pad q and the keys with zeros to the next of these."},
+    {"LOGITS_CLEAN", kArgument, "{0} logits are not cleaned: clean_logits is False there.",
+     "pass clean_logits=False, and mask by the lengths where it matters."},
+    {"LOGITS_WIDTH", kArgument, "{0} is not negative.", "pass the longest range of any query."},
+    {"LOGITS_SCHEDULE", kArgument, "schedule_meta is contiguous int32 ({0}, 2), by num_sms={1}.",
+     "call get_paged_mqa_logits_metadata(context_lens, block_kv, get_num_sms()) again."},
+    {"LOGITS_CACHE", kArgument,
+     "kv_cache is uint8 (blocks, page, 1, {0}) with strides (any multiple of 4, {0}, any, 1): a "
+     "block holds the values of its keys, then a 4-byte scale a key.",
+     "allocate it as torch.empty((blocks, page, 1, {0}), dtype=torch.uint8)."},
+    {"LOGITS_ALIGNED", kArgument, "{0} begins at a multiple of {1} bytes.",
+     "pass a copy, or a view that begins there."},
+    {"LOGITS_PAGE", kArgument, "a page has 1 to 65536 keys; 64 is the fastest.",
+     "pass the block_kv of the cache."},
 };
 
 static_assert(sizeof(kRules) / sizeof(kRules[0]) == static_cast<std::size_t>(Rule::Count));

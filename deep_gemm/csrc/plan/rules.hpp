@@ -100,6 +100,22 @@ enum class Rule {
   KnownOp,
   KnownKey,
   Described,
+  // indexer logits
+  LogitsDtype,
+  LogitsScale,
+  LogitsWeights,
+  LogitsInt32,
+  LogitsRank,
+  LogitsShape,
+  LogitsContiguous,
+  LogitsHeads,
+  LogitsHeadDim,
+  LogitsClean,
+  LogitsWidth,
+  LogitsSchedule,
+  LogitsCache,
+  LogitsAligned,
+  LogitsPage,
   Count,
 };
 

@@ -32,9 +32,9 @@ std::uint64_t LogitsProblem::hash() const {
 
 std::string LogitsProblem::to_string() const {
   constexpr const char* kTypes[] = {"e4m3", "e4m3-mx", "e2m1-mx"};
-  std::string text = deep_jit::str::format(
-      "rows{} keys{} h{} d{} {} weights {} -> {}", rows, keys, heads, head_dim,
-      kTypes[static_cast<int>(type)], text_of(weights_type), text_of(logits_type));
+  std::string text = deep_jit::str::format("rows{} keys{} h{} d{} {} weights {} -> {}", rows, keys,
+                                           heads, head_dim, kTypes[static_cast<int>(type)],
+                                           text_of(weights_type), text_of(logits_type));
   if (is_paged)
     text += deep_jit::str::format(" page{} next{} blocks{}+{} slots{}", page, next_n, num_blocks,
                                   block_stride, slots);

@@ -20,7 +20,7 @@ struct LogitsProblem {
   std::int64_t keys = 0;   // of the sequence; paged: columns of the output
   std::int64_t width = 0;  // columns of the output
   int heads = 0, head_dim = 0;
-  std::int64_t kv_stride = 0;                         // bytes of a key; paged: its values alone
+  std::int64_t kv_stride = 0;                          // bytes of a key; paged: its values alone
   std::int64_t weights_stride = 0, logits_stride = 0;  // rows, elements
   bool is_compressed = false;
   bool is_clean = false;
@@ -30,7 +30,7 @@ struct LogitsProblem {
   std::int64_t table_stride = 0;                  // elements
   std::int64_t slots = 0;                         // of the schedule
   int alignment = 16;                             // of the least aligned of q and keys; 16 at most
-  bool is_meta = false;  // described, not given: nothing can be launched
+  bool is_meta = false;                           // described, not given: nothing can be launched
 
   bool is_mx() const { return type != LogitsType::Fp8; }
   bool is_empty() const { return rows == 0 || width == 0; }

@@ -78,6 +78,7 @@ using namespace deep_gemm;
 constexpr MqaConfig kConfig{{
     .heads = {},
     .head_dim = {},
+    .math_warpgroups = {},
     .kv_stages = {},
     .bf16_logits = {},
 }};
@@ -89,8 +90,8 @@ extern "C" __global__ void __launch_bounds__(sm90::MqaDerived<kConfig>::kThreads
   sm90::fp8_mqa_logits<kConfig>(params, shared);
 }}
 )",
-      c.heads, c.head_dim, c.kv_stages, c.bf16_logits ? "true" : "false", plan.smem_bytes,
-      source.name);
+      c.heads, c.head_dim, c.math_warpgroups, c.kv_stages, c.bf16_logits ? "true" : "false",
+      plan.smem_bytes, source.name);
   return source;
 }
 

@@ -70,8 +70,8 @@ TEST(LogitsPlan, PlansOfKnownShapesAreTheCommittedOnes) {
   for (const DeviceTraits& traits :
        {host(), cuda("80", 80, 166912), cuda("90a", 90, 232448), cuda("120", 120, 101376)})
     for (const LogitsProblem& p : problems)
-      text += traits.arch + " " + p.to_string() + " | " + to_line(plan_logits(p, traits, {}, "op")) +
-              "\n";
+      text += traits.arch + " " + p.to_string() + " | " +
+              to_line(plan_logits(p, traits, {}, "op")) + "\n";
   CHECK_EQ(text, dj_test::golden("plans/logits.txt", text));
 }
 

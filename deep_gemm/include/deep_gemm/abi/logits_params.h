@@ -32,9 +32,9 @@ inline constexpr int kLogitsScheduleThreads = 1024;
 inline constexpr int kScheduleKeys = 64;
 
 struct LogitsParams {
-  const void* q;        // [rows, heads, head_dim], contiguous
-  const void* q_scale;  // MX: u32 [rows, heads], contiguous
-  const void* kv;       // contiguous keys; paged: the cache, values of a page before its scales
+  const void* q;         // [rows, heads, head_dim], contiguous
+  const void* q_scale;   // MX: u32 [rows, heads], contiguous
+  const void* kv;        // contiguous keys; paged: the cache, values of a page before its scales
   const void* kv_scale;  // one word a key, fp32 or MX; unused when paged
   const void* weights;   // [rows, heads]
   const int* starts;     // [rows]: first key of a query; null: 0
@@ -45,24 +45,24 @@ struct LogitsParams {
   long long kv_stride, block_stride;                      // bytes: of a key, of a page
   long long weights_stride, logits_stride, table_stride;  // elements
   long long rows;
-  long long keys;   // of the sequence; paged: columns of the output
-  int heads;        // 1 to 128
-  int next_n;       // paged: rows that share a table row, one after another
-  int page;         // paged: keys of a page
-  int block_rows;   // not paged: rows that a block of the grid works on
-  int compressed;   // 1: column j of a row is key starts[row] + j
-  int clean;        // 1: -inf outside a row's range; never with compressed
+  long long keys;                 // of the sequence; paged: columns of the output
+  int heads;                      // 1 to 128
+  int next_n;                     // paged: rows that share a table row, one after another
+  int page;                       // paged: keys of a page
+  int block_rows;                 // not paged: rows that a block of the grid works on
+  int compressed;                 // 1: column j of a row is key starts[row] + j
+  int clean;                      // 1: -inf outside a row's range; never with compressed
   int bf16_weights, bf16_logits;  // else fp32
-  long long width;  // columns of the output
-  int slots;        // paged: entries of the schedule, less one
+  long long width;                // columns of the output
+  int slots;                      // paged: entries of the schedule, less one
   int reserved;
 };
 
 // Equal shares of all keys of a paged call: slot s starts at key tile schedule[s][1] of request
 // schedule[s][0]; the entry after the last names the end. A tile has kScheduleKeys keys.
 struct LogitsScheduleParams {
-  const int* lengths;       // [batch, next_n]: the last of a row is its longest
-  int* schedule;            // [slots + 1, 2]
+  const int* lengths;        // [batch, next_n]: the last of a row is its longest
+  int* schedule;             // [slots + 1, 2]
   long long lengths_stride;  // elements from one request to the next
   int batch, next_n, slots, reserved;
 };

@@ -13,7 +13,7 @@ namespace deep_gemm {
 struct MqaConfig {
   int heads = 32;            // 16, 32 or 64
   int head_dim = 128;        // 32, 64 or 128
-  int math_warpgroups = 4;   // 3 or 4; each takes every third or fourth tile of 64 keys
+  int math_warpgroups = 3;   // 3 or 4; each takes every third or fourth tile of 64 keys
   int kv_stages = 15;        // ring slots of 64 keys
   bool bf16_logits = false;  // else fp32
 };
@@ -44,7 +44,7 @@ struct PagedMqaConfig {
 
 // Grid: {slots of the schedule, blocks that share one}.
 struct PagedMqaParams {
-  TensorMap q;   // e4m3 [rows * heads, head_dim], box {head_dim, queries * heads}, swizzled likewise
+  TensorMap q;  // e4m3 [rows * heads, head_dim], box {head_dim, queries * heads}, swizzled likewise
   TensorMap kv;  // e4m3 [blocks, page, head_dim], box {head_dim, part_keys, 1}, swizzled likewise
   const unsigned char* cache;  // the same memory: scales lie behind the values of a page
   const float* weights;        // [rows, heads], unit column stride

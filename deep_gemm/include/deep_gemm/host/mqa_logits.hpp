@@ -12,8 +12,8 @@
 
 #include <deep_gemm/abi/host_block.h>
 #include <deep_gemm/abi/logits_params.h>
-#include <deep_gemm/host/decode.hpp>
 #include <deep_gemm/numeric/float_formats.h>
+#include <deep_gemm/host/decode.hpp>
 
 namespace deep_gemm::host {
 
@@ -100,8 +100,7 @@ void decode_keys(const LogitsParams& p, std::int64_t group, std::int64_t tile, s
     for (int d = 0; d < C.head_dim; d += 8) {
       simd::f32x8 v[8];
       for (int i = 0; i < 8; ++i)
-        v[i] = at[i].data == nullptr ? simd::f32x8{}
-                                     : load_dequantised<C>(at[i].data, words[i], d);
+        v[i] = at[i].data == nullptr ? simd::f32x8{} : load_dequantised<C>(at[i].data, words[i], d);
       simd::transpose8(v);
       for (int i = 0; i < 8; ++i) {
         simd::store(s.keys[c / D::kCols][d + i] + c % D::kCols, v[i]);
@@ -118,9 +117,8 @@ void decode_heads(const LogitsParams& p, std::int64_t row, int first, LogitsScra
     const bool is_head = first + r < p.heads;
     const std::int64_t at = row * p.heads + first + r;
     const auto* data = static_cast<const std::uint8_t*>(p.q) + at * kBytes;
-    std::uint32_t scales = 0;
-    if (LogitsDerived<C>::kIsMx && is_head)
-      scales = static_cast<const std::uint32_t*>(p.q_scale)[at];
+    const bool is_scaled = LogitsDerived<C>::kIsMx && is_head;
+    const std::uint32_t scales = is_scaled ? static_cast<const std::uint32_t*>(p.q_scale)[at] : 0;
     for (int d = 0; d < C.head_dim; d += 8) {
       const simd::f32x8 x = is_head ? load_dequantised<C>(data, scales, d) : simd::f32x8{};
       for (int e = 0; e < 8; ++e) s.heads[d + e][r] = x[e];
@@ -130,7 +128,8 @@ void decode_heads(const LogitsParams& p, std::int64_t row, int first, LogitsScra
 
 inline float weight_at(const LogitsParams& p, std::int64_t row, int head) {
   const std::int64_t at = row * p.weights_stride + head;
-  if (p.bf16_weights) return numeric::bf16_to_float(static_cast<const std::uint16_t*>(p.weights)[at]);
+  if (p.bf16_weights)
+    return numeric::bf16_to_float(static_cast<const std::uint16_t*>(p.weights)[at]);
   return static_cast<const float*>(p.weights)[at];
 }
 
@@ -152,14 +151,12 @@ void weigh_heads(const float (&weights)[C.rows], LogitsScratch<C>& s) {
         for (int v = 0; v < C.vectors; ++v) dot[r][v] += s.heads[d][r] * key[v];
       }
     }
-    float* sums = s.sums + panel * D::kCols;
     for (int v = 0; v < C.vectors; ++v) {
-      Vec sum = simd::load<Vec>(sums + v * D::kLanes);
-      for (int r = 0; r < C.rows; ++r) {
-        // Not (x > 0): a NaN stays one.
+      float* sums = s.sums + panel * D::kCols + v * D::kLanes;
+      Vec sum = simd::load<Vec>(sums);
+      for (int r = 0; r < C.rows; ++r)  // not (x > 0): a NaN stays one
         sum += weights[r] * (dot[r][v] < 0.0f ? Vec{} : dot[r][v]);
-      }
-      simd::store(sums + v * D::kLanes, sum);
+      simd::store(sums, sum);
     }
   }
 }

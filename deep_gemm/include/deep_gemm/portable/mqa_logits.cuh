@@ -3,9 +3,10 @@
 //   for starts[i] <= j < ends[i]; MX operands are dequantised first and have no kv_scale
 // Grid: {tiles of 128 keys, groups of queries}; paged {slots of the schedule, blocks that share
 // one}. A warp keeps 32 keys in registers as bf16, which holds every product of an FP8 or FP4 value
-// and its UE8M0 scale; the block widens a query's heads into shared memory, and each warp multiplies
-// them, eight heads at a time. Order: dot as the tensor core adds, heads ascending by fours, then
-// over the four threads of a row. Hence a logit's bits depend on its own query and key alone.
+// and its UE8M0 scale; the block widens a query's heads into shared memory, and each warp
+// multiplies them, eight heads at a time. Order: dot as the tensor core adds, heads ascending by
+// fours, then over the four threads of a row. Hence a logit's bits depend on its own query and key
+// alone.
 #pragma once
 
 #include <deep_gemm/abi/logits_params.h>
@@ -26,9 +27,9 @@ struct LogitsContract {
 template <LogitsConfig C>
 struct LogitsDerived : LogitsContract<C> {
   static constexpr bool kIsMx = C.type != LogitsType::Fp8, kIsFp4 = C.type == LogitsType::Fp4Mx;
-  static constexpr int kChunks = C.head_dim / 32;         // a chunk shares an MX scale
+  static constexpr int kChunks = C.head_dim / 32;  // a chunk shares an MX scale
   static constexpr int kRowBytes = C.head_dim / (kIsFp4 ? 2 : 1);
-  static constexpr int kPartBytes = kIsFp4 ? 4 : 8;       // eight elements: a thread's of a chunk
+  static constexpr int kPartBytes = kIsFp4 ? 4 : 8;  // eight elements: a thread's of a chunk
   // Bytes of a head in shared memory: rows begin half a line apart, so that two rows of 64 bytes
   // lie in different banks.
   static constexpr int kPitch = C.head_dim * 2 % 128 == 64 ? C.head_dim * 2 : C.head_dim * 2 + 64;
@@ -148,11 +149,11 @@ struct Heads {
       const i64 at = row * params.weights_stride + head;
       float weight = 0.0f;
       if (head < params.heads) {
-        weight = params.bf16_weights
-                     ? __uint_as_float(static_cast<u32>(__ldg(
-                                           static_cast<const u16*>(params.weights) + at))
-                                       << 16)
-                     : __ldg(static_cast<const float*>(params.weights) + at);
+        weight =
+            params.bf16_weights
+                ? __uint_as_float(
+                      static_cast<u32>(__ldg(static_cast<const u16*>(params.weights) + at)) << 16)
+                : __ldg(static_cast<const float*>(params.weights) + at);
       }
       weights(shared, padded)[head] = weight;
     }

@@ -30,7 +30,8 @@ DG_DEVICE void widen_e4m3(const u32 (&words)[2], u32 (&pairs)[4]) {
   if (nans != 0) [[unlikely]] {
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
-      if ((words[i / 4] >> (8 * (i % 4)) & 0x7Fu) == 0x7Fu) pairs[i / 2] |= 0x7FC0u << (16 * (i % 2));
+      if ((words[i / 4] >> (8 * (i % 4)) & 0x7Fu) == 0x7Fu)
+        pairs[i / 2] |= 0x7FC0u << (16 * (i % 2));
     }
   }
 }

@@ -2,8 +2,8 @@
 //   sched::PagedWalk walk(params);  sched::LogitsRun run;
 //   while (walk.next(params, run, lane)) { request run.group; tiles run.first .. + run.count - 1 }
 // Slot blockIdx.x of the schedule, of which blockIdx.y takes an equal part of each request. A whole
-// warp walks: its lanes read the lengths of 32 requests at a time. Leaves out: who made the schedule
-// (portable/logits_schedule.cuh).
+// warp walks: its lanes read the lengths of 32 requests at a time. Leaves out: who made the
+// schedule (portable/logits_schedule.cuh).
 #pragma once
 
 #include <deep_gemm/sched/logits.cuh>

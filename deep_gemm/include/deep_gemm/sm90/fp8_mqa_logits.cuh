@@ -37,7 +37,8 @@ struct MqaContract {
 template <MqaConfig C>
 struct MqaDerived : MqaContract<C> {
   static constexpr int kMathWarps = 4 * C.math_warpgroups, kThreads = 32 * kMathWarps + 128;
-  static constexpr int kLoaderRegs = 32, kMathRegs = C.math_warpgroups == 3 ? 160 : 120;
+  // Together no more than the launch gives: 128 a thread of 512, 96 a thread of 640.
+  static constexpr int kLoaderRegs = 32, kMathRegs = C.math_warpgroups == 3 ? 160 : 112;
   static constexpr int kColumns = 128;  // (query, head) pairs of a product
   static constexpr int kQueries = kColumns / C.heads;
   static constexpr int kKeys = sched::kKeyTile;
@@ -216,15 +217,9 @@ struct MqaMath {
   // Warpgroups multiply in the order of the tiles, one at a time: else all multiply together, then
   // all sum together, and the tensor cores wait. The next may start when one instruction is left.
   DG_DEVICE static void take_turn(u32 warpgroup) {
-#ifdef NO_TURNS
-    return;
-#endif
     ptx::named_sync(static_cast<u32>(MqaBar::Turn) + warpgroup, 256);
   }
   DG_DEVICE static void pass_turn(u32 warpgroup) {
-#ifdef NO_TURNS
-    return;
-#endif
     const u32 next = warpgroup + 1 == C.math_warpgroups ? 0 : warpgroup + 1;
     ptx::named_arrive(static_cast<u32>(MqaBar::Turn) + next, 256);
   }

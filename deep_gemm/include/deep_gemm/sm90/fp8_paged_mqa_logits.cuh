@@ -1,6 +1,6 @@
 // Indexer logits over paged keys, Hopper.                 stem: fp8_paged_mqa_logits
-//   logits[b * next_n + i, j] = scale[j] * sum over h of  weights[.,h] * max(0, dot(q[.,h], key[j]))
-//   for j < lengths[b, i], key j in page table[b, j / page]
+//   logits[b * next_n + i, j] = scale[j] * sum over h of  weights[.,h] * max(0, dot(q[.,h],
+//   key[j])) for j < lengths[b, i], key j in page table[b, j / page]
 // Grid: one block per slot of the schedule.  Roles: 1 copying warp, 1 warp for weights and lengths,
 // 2-3 math warpgroups that take the tiles in turn. Bound by memory: a deep ring of tiles, and a
 // table read 32 entries ahead. A math warpgroup multiplies 64 keys by all (query, head) pairs of a
@@ -55,7 +55,7 @@ struct PagedMqaSmem {
   alignas(128) float kv_scale[C.kv_stages][D::kKeys];
   alignas(16) float weights[2][D::kColumns];
   i32 ends[2][C.queries];
-  sched::LogitsRun runs[2];          // count 0: no more
+  sched::LogitsRun runs[2];         // count 0: no more
   pipe::Ring<C.kv_stages> kv_ring;  // full: the copying thread; empty: the warps that take it
   pipe::Ring<2> q_ring;  // full: the copying thread and the weights warp; empty: every math warp
 };
@@ -81,8 +81,8 @@ struct PagedMqaCopy {
     for (int i = 0; i < D::kParts; ++i) {
       if (i >= count) break;
       const i32 in_page = (part + i) * C.part_keys % params.page;
-      ptx::tma_load_3d(smem.kv[at.slot] + i * D::kPartBytes, &params.kv, bar, 0, in_page,
-                       blocks[i]);
+      ptx::tma_load_3d(smem.kv[at.slot] + i * D::kPartBytes, &params.kv, bar, 0, in_page, blocks[i],
+                       ptx::CachePolicy::EvictFirst);
       const u8* scales = params.cache + blocks[i] * params.block_stride +
                          static_cast<i64>(params.page) * C.head_dim + in_page * 4;
       ptx::bulk_load(&smem.kv_scale[at.slot][i * C.part_keys], scales, C.part_keys * 4, bar);
@@ -239,7 +239,9 @@ struct PagedMqaMath {
     const u32 lane = threadIdx.x % 32;
     const u32 query = C.queries == 4 ? lane % 4 : C.queries == 2 ? lane % 2 : 0;
     const u32 row = threadIdx.x % 128 / 32 * 16 + lane / 4 +
-                    (C.queries == 4 ? 0 : C.queries == 2 ? (lane & 2) * 4 : (lane & 1) * 8);
+                    (C.queries == 4   ? 0
+                     : C.queries == 2 ? (lane & 2) * 4
+                                      : (lane & 1) * 8);
     const bool stores = C.queries != 1 || (lane & 2) == 0;
     const u64 kv_desc =
         layout::swizzled_rows_descriptor<C.head_dim>(ptx::shared_address(smem.kv[0]));
@@ -264,8 +266,7 @@ struct PagedMqaMath {
       }
       const i32 end = stores ? smem.ends[q_at.slot][query] : 0;
       const i64 out_row = static_cast<i64>(run.group) * params.next_n + query;
-      Element* logits =
-          static_cast<Element*>(params.logits) + out_row * params.logits_row_stride;
+      Element* logits = static_cast<Element*>(params.logits) + out_row * params.logits_row_stride;
       for (; ahead < run.count; ahead += kStep) {
         Product product;
         smem.kv_ring.wait_full(at);
