@@ -219,7 +219,7 @@ def get_paged_mqa_logits_metadata(
 
 
 def described(op: str, given: dict[str, Any]) -> dict[str, torch.Tensor | int | None]:
-    """A bound call of `op` by the keys of a `supports` question (csrc/ops/logits_describe.hpp)."""
+    """A bound call of `op` by the keys of a `supports` question (csrc/described_logits.cpp)."""
     if op.startswith("fp8_fp4"):
         q, q_scale = _query(op, given["q"])
         is_bf16 = _is_bf16(op, given["logits_dtype"], given["weights"])
