@@ -62,6 +62,7 @@ from ._facade.k_grouped import (
     k_grouped_fp8_gemm_nt_contiguous,
     k_grouped_fp8_gemm_tn_contiguous,
 )
+from ._facade.hyperconnection import tf32_hc_prenorm_gemm
 from .knobs import (
     get_deterministic_algorithms,
     get_k_alignment_for_contiguous_layout,
@@ -149,6 +150,7 @@ __all__ = [
     "set_pdl",
     "set_tc_util",
     "shutdown",
+    "tf32_hc_prenorm_gemm",
     "transform_sf_into_required_layout",
     "use_deterministic_algorithms",
 ]

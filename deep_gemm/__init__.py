@@ -42,6 +42,7 @@ from ._C import (
     fp8_paged_mqa_logits,
     get_mqa_logits_metadata,
     get_paged_mqa_logits_metadata,
+    tf32_hc_prenorm_gemm,
     transform_sf_into_required_layout,
 )
 from ._version import __version__
@@ -149,6 +150,7 @@ __all__ = [
     "supports",
     "testing",
     "transform_scales_for_mega_moe",
+    "tf32_hc_prenorm_gemm",
     "transform_sf_into_required_layout",
     "transform_weights_for_mega_moe",
     "transform_weights_for_mega_moe_sm90",

@@ -24,7 +24,6 @@ _REASONS = {
     "get_m_alignment_for_contiguous": "use get_mk_alignment_for_contiguous_layout",
     "einsum": "einsum is not in this version",
     "fp8_einsum": "not in this version; deep_gemm.reference.fp8_einsum is its definition",
-    "tf32_hc_prenorm_gemm": "not in this version; deep_gemm.reference holds its definition",
     "fp8_fp4_sparse_": _SPARSE,
     "fp8_fp4_paged_sparse_": _SPARSE,
     "get_sparse_mqa_": _SPARSE,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 
 from . import _fakes_grouped, _fakes_logits
-from .reference import bf16_gemm, fp8_gemm
+from .reference import bf16_gemm, fp8_gemm, tf32_hc_prenorm_gemm
 
 __all__ = ["FAKES", "register"]
 
@@ -24,6 +24,9 @@ _REFERENCE_SCHEMAS = {
         " SymInt gran_m, SymInt gran_n, SymInt gran_k_a, SymInt gran_k_b, float alpha) -> ()"
     ),
     "_reference_bf16_gemm": "(Tensor a, Tensor b, Tensor(d!) d, Tensor? c, float alpha) -> ()",
+    "_reference_tf32_hc_prenorm_gemm": (
+        "(Tensor a, Tensor b, Tensor(d!) d, Tensor(e!) sqr_sum, SymInt? num_splits) -> ()"
+    ),
     **_fakes_grouped.REFERENCE_SCHEMAS,
     **_fakes_logits.REFERENCE_SCHEMAS,
 }
@@ -41,6 +44,7 @@ FAKES = {
     for stem in ("fp8_gemm", "fp8_fp4_gemm", "bf16_gemm")
     for layout in ("nt", "nn", "tn", "tt")
 } | _fakes_grouped.FAKES | _fakes_logits.FAKES
+FAKES["tf32_hc_prenorm_gemm"] = _writes_d_in_place
 
 
 def _packed_along_k(data: torch.Tensor) -> torch.Tensor:
@@ -81,9 +85,22 @@ def _reference_bf16_gemm(
     d.copy_(bf16_gemm(a, b, c, alpha=alpha, dtype=torch.float32))
 
 
+def _reference_tf32_hc_prenorm_gemm(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    d: torch.Tensor,
+    sqr_sum: torch.Tensor,
+    num_splits: int | None,
+) -> None:
+    product, squares = tf32_hc_prenorm_gemm(a, b, num_splits, dtype=torch.float32)
+    d.copy_(product)
+    sqr_sum.copy_(squares)
+
+
 _REFERENCES = {
     "_reference_fp8_gemm": _reference_fp8_gemm,
     "_reference_bf16_gemm": _reference_bf16_gemm,
+    "_reference_tf32_hc_prenorm_gemm": _reference_tf32_hc_prenorm_gemm,
     **_fakes_grouped.REFERENCES,
     **_fakes_logits.REFERENCES,
 }

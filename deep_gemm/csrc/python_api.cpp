@@ -238,6 +238,9 @@ const char* const kSchemas[] = {
     "SymInt num_sms, "
     "Tensor? indices=None"
     ") -> Tensor",
+    // Hyper-connection: d[s] = a @ b^T over part s of k, and the square sums of a's rows.
+    "tf32_hc_prenorm_gemm(Tensor a, Tensor b, Tensor(d!) d, Tensor(e!) sqr_sum, "
+    "SymInt? num_splits=None) -> ()",
     // No compute: the address of the host runtime, the same at every call.
     "get_jit() -> int",
 };

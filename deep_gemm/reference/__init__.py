@@ -5,7 +5,7 @@ from .attention import mqa_logits, paged_mqa_logits, split_kv_cache
 from .einsum import fp8_einsum
 from .gemm import bf16_gemm, fp8_gemm
 from .grouped import k_grouped, m_grouped_contiguous, m_grouped_masked, psum_ranges
-from .hyperconnection import tf32_hc_prenorm_gemm
+from .hyperconnection import round_tf32, tf32_hc_prenorm_gemm
 
 __all__ = [
     "bf16_gemm",
@@ -19,6 +19,7 @@ __all__ = [
     "mqa_logits",
     "paged_mqa_logits",
     "psum_ranges",
+    "round_tf32",
     "split_kv_cache",
     "tf32_hc_prenorm_gemm",
     "unpack_data",

@@ -15,6 +15,9 @@ import torch
 NEEDS_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU that torch can use")
 DEVICES = ["cpu", pytest.param("cuda", marks=NEEDS_CUDA)]
 
+# For tests that take the device as an argument: @pytest.mark.parametrize("device", DEVICES)
+DEVICES = ["cpu", pytest.param("cuda", marks=NEEDS_CUDA)]
+
 
 def _on_device(request: pytest.FixtureRequest) -> Iterator[str]:
     torch.set_default_device(request.param)

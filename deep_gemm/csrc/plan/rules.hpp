@@ -77,6 +77,14 @@ enum class Rule {
   LogitsCache,
   LogitsAligned,
   LogitsPage,
+  // hyper-connection
+  HcDtype,
+  HcSameK,
+  HcSizes,
+  HcSplits,
+  HcOutputShape,
+  HcOutputContiguous,
+  HcKMajor,
   // what no kernel does
   NoKernelForDevice,
   TileRows,
