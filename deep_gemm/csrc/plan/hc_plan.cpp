@@ -37,7 +37,8 @@ HostHcPlan plan_host(const HcProblem& p, const DeviceTraits& traits) {
 // ---- Portable ----
 
 bool is_whole(const HcProblem& p) {
-  return p.alignment >= 16 && p.k % 32 == 0 && p.a_stride % 8 == 0 && p.b_stride % 4 == 0;
+  return p.alignment >= 16 && p.k % 32 == 0 && p.a_stride % 8 == 0 &&
+         p.b_stride % 4 == 0 && p.a_stride < (std::int64_t{1} << 26);
 }
 
 PortableHcPlan portable_plan(const plan::HcFlatRow& row, const HcProblem& p) {

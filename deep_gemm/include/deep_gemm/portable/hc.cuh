@@ -78,78 +78,119 @@ DG_DEVICE ptx::StreamedWords4 hc_load_a(const u16* row, i32 k, i32 end) {
   }
 }
 
+// Eight values of a row of B; zero from `end` on and in rows that do not exist.
+struct HcRaw {
+  ptx::Floats4 first, second;
+};
+template <bool IsWhole>
+DG_DEVICE HcRaw hc_load_b(const float* row, i32 k, i32 end, bool is_row) {
+  if constexpr (IsWhole) {
+    if (!is_row) return {};
+    return {ptx::load_global_floats4(row + k), ptx::load_global_floats4(row + k + 4)};
+  } else {
+    float x[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) x[i] = is_row && k + i < end ? row[k + i] : 0.0f;
+    return {{x[0], x[1], x[2], x[3]}, {x[4], x[5], x[6], x[7]}};
+  }
+}
+
+// The same as two terms.
 struct HcTerms {
   ptx::Words4 high, low;
 };
-
-// Eight values of a row of B as two terms; zero from `end` on and in rows that do not exist.
-template <bool IsWhole>
-DG_DEVICE HcTerms hc_load_b(const float* row, i32 k, i32 end, bool is_row) {
-  float x[8] = {};
-  if constexpr (IsWhole) {
-    if (is_row) {
-      const ptx::Floats4 v = ptx::load_global_floats4(row + k);
-      const ptx::Floats4 w = ptx::load_global_floats4(row + k + 4);
-      x[0] = v.x, x[1] = v.y, x[2] = v.z, x[3] = v.w;
-      x[4] = w.x, x[5] = w.y, x[6] = w.z, x[7] = w.w;
-    }
-  } else {
-#pragma unroll
-    for (int i = 0; i < 8; ++i) x[i] = is_row && k + i < end ? row[k + i] : 0.0f;
-  }
-  u32 high[4], low[4];
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const numeric::Bf16Pair first = numeric::split_tf32(__float_as_uint(x[2 * i]));
-    const numeric::Bf16Pair second = numeric::split_tf32(__float_as_uint(x[2 * i + 1]));
-    high[i] = numeric::pack_high_halves(first.high, second.high);
-    low[i] = numeric::pack_high_halves(first.low, second.low);
-  }
-  return {{high[0], high[1], high[2], high[3]}, {low[0], low[1], low[2], low[3]}};
+DG_DEVICE void hc_split_pair(float x, float y, u32& high, u32& low) {
+  const numeric::Bf16Pair first = numeric::split_tf32(__float_as_uint(x));
+  const numeric::Bf16Pair second = numeric::split_tf32(__float_as_uint(y));
+  high = numeric::pack_high_halves(first.high, second.high);
+  low = numeric::pack_high_halves(first.low, second.low);
+}
+DG_DEVICE HcTerms hc_split(const HcRaw& b) {
+  HcTerms t;
+  hc_split_pair(b.first.x, b.first.y, t.high.x, t.low.x);
+  hc_split_pair(b.first.z, b.first.w, t.high.y, t.low.y);
+  hc_split_pair(b.second.x, b.second.y, t.high.z, t.low.z);
+  hc_split_pair(b.second.z, b.second.w, t.high.w, t.low.w);
+  return t;
 }
 
-// B's terms of k in [k0, k0 + chunk_k): piece, group of columns, term, lane.
-template <HcFlatConfig C>
+// B's terms of k in [k0, k0 + chunk_k): piece, group of columns, term, lane. Why batches: a
+// thread's loads are under way together.
+template <HcFlatConfig C, int kBatch>
 DG_DEVICE void hc_fill(const HcFlatParams& p, const HcPlace& at, i32 k0, u8* shared) {
   using D = HcDerived<C>;
   const i32 pieces = min((at.end - k0 + 31) / 32, C.chunk_k / 32);
-  for (i32 i = static_cast<i32>(threadIdx.x); i < pieces * D::kGroups * 32; i += D::kThreads) {
-    const i32 lane = i % 32, unit = i / 32;
-    const i32 column = at.column0 + unit % D::kGroups * 8 + lane / 4;
-    const float* row = p.b + static_cast<i64>(column) * p.b_stride;
-    const i32 k = k0 + unit / D::kGroups * 32 + lane % 4 * 8;
-    const HcTerms terms = hc_load_b<C.is_whole>(row, k, at.end, column < p.n);
-    *reinterpret_cast<ptx::Words4*>(shared + unit * 1024 + lane * 16) = terms.high;
-    *reinterpret_cast<ptx::Words4*>(shared + unit * 1024 + 512 + lane * 16) = terms.low;
+  const i32 units = pieces * D::kGroups * 32;
+  const i32 thread = static_cast<i32>(threadIdx.x);
+#pragma unroll 1
+  for (i32 first = thread; first < units; first += D::kThreads * kBatch) {
+    HcRaw raw[kBatch];
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      const i32 index = first + i * D::kThreads, unit = index / 32;
+      const i32 column = at.column0 + unit % D::kGroups * 8 + index % 32 / 4;
+      const i32 k = k0 + unit / D::kGroups * 32 + index % 4 * 8;
+      raw[i] = hc_load_b<C.is_whole>(p.b + static_cast<i64>(column) * p.b_stride, k, at.end,
+                                     column < p.n && index < units);
+    }
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      const i32 index = first + i * D::kThreads;
+      if (index >= units) break;
+      const HcTerms terms = hc_split(raw[i]);
+      u8* target = shared + index / 32 * 1024 + index % 32 * 16;
+      *reinterpret_cast<ptx::Words4*>(target) = terms.high;
+      *reinterpret_cast<ptx::Words4*>(target + 512) = terms.low;
+    }
   }
 }
 
 // ---- One warp's work ----
+// Elements from a warp's first row to a lane's: a plan for whole operands keeps strides below 2^26.
+template <bool IsWhole>
+struct HcOffset {
+  using Type = u32;
+};
+template <>
+struct HcOffset<false> {
+  using Type = i64;
+};
+
 template <HcFlatConfig C>
 struct HcWarp {
   using D = HcDerived<C>;
   static constexpr int kLoads = 2 * C.row_tiles;  // rows lane / 4, + 8, + 16, ...
 
-  const u16* rows[kLoads];
+  using Offset = typename HcOffset<C.is_whole>::Type;
+
+  const u16* base;  // the warp's first row
+  Offset offsets[kLoads];
   ptx::StreamedWords4 pieces[C.depth][kLoads];
   float sums[C.row_tiles][D::kGroups][4];
   float squares[kLoads];
 
   // Rows past the last one read that one: their sums are not stored.
   DG_DEVICE void begin(const HcFlatParams& p, i32 row0, i32 lane) {
-    const auto* a = static_cast<const u16*>(p.a);
+    const i32 first = min(row0, p.m - 1);
+    base = static_cast<const u16*>(p.a) + static_cast<i64>(first) * p.a_stride;
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) {
-      rows[i] = a + static_cast<i64>(min(row0 + lane / 4 + 8 * i, p.m - 1)) * p.a_stride;
-      squares[i] = 0.0f;
+      const i32 row = min(row0 + lane / 4 + 8 * i, p.m - 1);
+      offsets[i] = static_cast<Offset>(row - first) * static_cast<Offset>(p.a_stride);
     }
+  }
+
+  DG_DEVICE void clear() {
+#pragma unroll
+    for (int i = 0; i < kLoads; ++i) squares[i] = 0.0f;
 #pragma unroll
     for (int i = 0; i < C.row_tiles * D::kGroups * 4; ++i) (&sums[0][0][0])[i] = 0.0f;
   }
 
   DG_DEVICE void load(int slot, i32 k, i32 end) {
 #pragma unroll
-    for (int i = 0; i < kLoads; ++i) pieces[slot][i] = hc_load_a<C.is_whole>(rows[i], k, end);
+    for (int i = 0; i < kLoads; ++i)
+      pieces[slot][i] = hc_load_a<C.is_whole>(base + offsets[i], k, end);
   }
 
   DG_DEVICE void multiply(int slot, int group, const HcTerms& b) {
@@ -200,7 +241,12 @@ DG_DEVICE void hc_accumulate(const HcFlatParams& p, const HcPlace& at, HcWarp<C>
   for (int i = 0; i < C.depth; ++i)
     if (i < turns) warp.load(i, k_of(i) + lane_k, at.end);
   constexpr i32 kChunkTurns = C.chunk_k == 0 ? 0x7fffffff : C.chunk_k / 32 / C.warps_k;
-  i32 left = 0, in_chunk = 0;  // turns of the chunk that is in shared memory
+  if constexpr (C.chunk_k != 0) {
+    hc_fill<C, C.is_whole ? 3 : 1>(p, at, at.first, shared);
+    __syncthreads();
+  }
+  warp.clear();
+  i32 in_chunk = 0;  // turns of the chunk that is in shared memory
   const i32 all_turns = (pieces + C.warps_k - 1) / C.warps_k;  // the same for every warp
   for (i32 base = 0; base < all_turns; base += C.depth) {
 #pragma unroll
@@ -208,31 +254,32 @@ DG_DEVICE void hc_accumulate(const HcFlatParams& p, const HcPlace& at, HcWarp<C>
       const i32 turn = base + i;
       if (turn >= all_turns) break;
       if constexpr (C.chunk_k != 0) {
-        if (left == 0) {
-          if (turn != 0) __syncthreads();
-          hc_fill<C>(p, at, at.first + turn * C.warps_k * 32, shared);
+        if (in_chunk == kChunkTurns) {
           __syncthreads();
-          left = kChunkTurns;
+          hc_fill<C, 1>(p, at, at.first + turn * C.warps_k * 32, shared);
+          __syncthreads();
           in_chunk = 0;
         }
-        --left;
       }
       if (turn < turns) {
         warp.add_squares(i);
+        if constexpr (C.chunk_k != 0) {
+          const u8* unit = shared + (in_chunk * C.warps_k + warp_k) * D::kPieceBytes + lane * 16;
 #pragma unroll
-        for (int g = 0; g < D::kGroups; ++g) {
-          HcTerms b;
-          if constexpr (C.chunk_k != 0) {
-            const u8* unit =
-                shared + (in_chunk * C.warps_k + warp_k) * D::kPieceBytes + g * 1024 + lane * 16;
-            b.high = *reinterpret_cast<const ptx::Words4*>(unit);
-            b.low = *reinterpret_cast<const ptx::Words4*>(unit + 512);
-          } else {
+          for (int g = 0; g < D::kGroups; ++g, unit += 1024)
+            warp.multiply(i, g,
+                          {*reinterpret_cast<const ptx::Words4*>(unit),
+                           *reinterpret_cast<const ptx::Words4*>(unit + 512)});
+        } else {
+          HcRaw raw[D::kGroups];
+#pragma unroll
+          for (int g = 0; g < D::kGroups; ++g) {
             const i32 column = at.column0 + g * 8 + lane / 4;
-            b = hc_load_b<C.is_whole>(p.b + static_cast<i64>(column) * p.b_stride,
-                                      k_of(turn) + lane_k, at.end, column < p.n);
+            raw[g] = hc_load_b<C.is_whole>(p.b + static_cast<i64>(column) * p.b_stride,
+                                           k_of(turn) + lane_k, at.end, column < p.n);
           }
-          warp.multiply(i, g, b);
+#pragma unroll
+          for (int g = 0; g < D::kGroups; ++g) warp.multiply(i, g, hc_split(raw[g]));
         }
         if (turn + C.depth < turns) warp.load(i, k_of(turn + C.depth) + lane_k, at.end);
       }
