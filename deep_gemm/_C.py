@@ -28,19 +28,6 @@ from ._facade.dense import (
     fp8_gemm_tn,
     fp8_gemm_tt,
 )
-from ._facade.logits import (
-    fp8_fp4_mqa_logits,
-    fp8_fp4_paged_mqa_logits,
-    fp8_mqa_logits,
-    fp8_paged_mqa_logits,
-    get_mqa_logits_metadata,
-    get_paged_mqa_logits_metadata,
-)
-from ._facade.mega import (
-    get_ring_limit_for_mega_moe,
-    get_symm_buffer_size_for_mega_moe,
-    get_symm_buffer_size_for_nvfp4_mega_moe,
-    get_token_alignment_for_mega_moe,
 from ._facade.grouped import (
     bf16_m_grouped_gemm_nt_masked,
     fp8_m_grouped_gemm_nt_masked,
@@ -56,13 +43,27 @@ from ._facade.grouped import (
     m_grouped_fp8_gemm_nt_contiguous,
     m_grouped_fp8_gemm_nt_masked,
 )
+from ._facade.hyperconnection import tf32_hc_prenorm_gemm
 from ._facade.k_grouped import (
     k_grouped_bf16_gemm_tn_contiguous,
     k_grouped_fp4_gemm_nt_contiguous,
     k_grouped_fp8_gemm_nt_contiguous,
     k_grouped_fp8_gemm_tn_contiguous,
 )
-from ._facade.hyperconnection import tf32_hc_prenorm_gemm
+from ._facade.logits import (
+    fp8_fp4_mqa_logits,
+    fp8_fp4_paged_mqa_logits,
+    fp8_mqa_logits,
+    fp8_paged_mqa_logits,
+    get_mqa_logits_metadata,
+    get_paged_mqa_logits_metadata,
+)
+from ._facade.mega import (
+    get_ring_limit_for_mega_moe,
+    get_symm_buffer_size_for_mega_moe,
+    get_symm_buffer_size_for_nvfp4_mega_moe,
+    get_token_alignment_for_mega_moe,
+)
 from .knobs import (
     get_deterministic_algorithms,
     get_k_alignment_for_contiguous_layout,

@@ -39,11 +39,15 @@ def _writes_d_in_place(*args: object, **kwargs: object) -> None:
 
 
 # One entry per schema that takes tensors; a test compares this list with the registered schemas.
-FAKES = {
-    f"{stem}_{layout}": _writes_d_in_place
-    for stem in ("fp8_gemm", "fp8_fp4_gemm", "bf16_gemm")
-    for layout in ("nt", "nn", "tn", "tt")
-} | _fakes_grouped.FAKES | _fakes_logits.FAKES
+FAKES = (
+    {
+        f"{stem}_{layout}": _writes_d_in_place
+        for stem in ("fp8_gemm", "fp8_fp4_gemm", "bf16_gemm")
+        for layout in ("nt", "nn", "tn", "tt")
+    }
+    | _fakes_grouped.FAKES
+    | _fakes_logits.FAKES
+)
 FAKES["tf32_hc_prenorm_gemm"] = _writes_d_in_place
 
 

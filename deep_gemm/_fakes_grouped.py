@@ -48,9 +48,7 @@ REFERENCE_SCHEMAS = {
 }
 
 
-def _plain(
-    x: torch.Tensor, scale: torch.Tensor | None, gran_mn: int, gran_k: int
-) -> torch.Tensor:
+def _plain(x: torch.Tensor, scale: torch.Tensor | None, gran_mn: int, gran_k: int) -> torch.Tensor:
     if scale is None:
         return x.float()
     return dequantise(x, scale, gran_mn, gran_k, torch.float32)

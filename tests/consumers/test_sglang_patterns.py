@@ -115,9 +115,7 @@ def test_experts_contiguous_and_warm_up_of_zeros() -> None:
 def test_experts_masked_under_the_old_name_and_by_keyword() -> None:
     case = Masked.make([3, 0, 17], 20, 64, 256)
     out, again = case.d(), case.d()
-    assert (
-        deep_gemm.fp8_m_grouped_gemm_nt_masked(case.a, case.b, out, case.counts, 20) is None
-    )
+    assert deep_gemm.fp8_m_grouped_gemm_nt_masked(case.a, case.b, out, case.counts, 20) is None
     case.check(out, "masked")
     deep_gemm.fp8_m_grouped_gemm_nt_masked(
         case.a, case.b, again, masked_m=case.counts, expected_m=1,

@@ -282,7 +282,9 @@ def test_twenty_repeats_have_the_same_bits(dtype: str, device: str) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(
-    sizes=st.lists(st.sampled_from([0, 1, 2, 63, 64, 65, 127, 128, 129, 200]), min_size=1, max_size=6),
+    sizes=st.lists(
+        st.sampled_from([0, 1, 2, 63, 64, 65, 127, 128, 129, 200]), min_size=1, max_size=6
+    ),
     n=st.integers(1, 70),
     k=st.integers(1, 300),
     dtype=st.sampled_from(["fp8", "bf16"]),

@@ -43,9 +43,7 @@ def test_replays_follow_layouts_that_change_in_place(dtype: str) -> None:
     by_index, by_ends = first.d(), first.d()
     calls = (
         captured(lambda: contiguous(dtype)(first.a, first.b, by_index, layout)),
-        captured(
-            lambda: contiguous(dtype)(first.a, first.b, by_ends, ends, use_psum_layout=True)
-        ),
+        captured(lambda: contiguous(dtype)(first.a, first.b, by_ends, ends, use_psum_layout=True)),
     )
     whole = []
     for group in range(4):
@@ -217,9 +215,7 @@ def test_a_hundred_and_twenty_eight_weight_gradients(m: int, n: int) -> None:
         for mn in (m, n)
     )
     flat = [x.view(groups, k, -1).transpose(1, 2).contiguous().flatten() for x in (a, b)]
-    scales = [
-        torch.rand(groups * k // 128, mn, generator=g, device="cuda") + 0.5 for mn in (m, n)
-    ]
+    scales = [torch.rand(groups * k // 128, mn, generator=g, device="cuda") + 0.5 for mn in (m, n)]
     d = torch.full((groups, m, n), SENTINEL, device="cuda")
     layout = torch.full((groups,), k, dtype=torch.int32, device="cuda")
     deep_gemm.k_grouped_fp8_gemm_nt_contiguous(

@@ -28,7 +28,9 @@ def arguments(name: str) -> tuple[tuple[Any, ...], torch.Tensor]:
             return (x.bfloat16(), x.bfloat16(), d, layout, ks), d
         data, scale = deep_gemm.per_token_cast_to_fp8(x.t(), use_ue8m0=False)
         if "fp4" in name:
-            data, scale = deep_gemm.per_token_cast_to_fp4(x.t().contiguous(), use_ue8m0=True, gran_k=32)
+            data, scale = deep_gemm.per_token_cast_to_fp4(
+                x.t().contiguous(), use_ue8m0=True, gran_k=32
+            )
             scale = scale.t().contiguous()
         elif "_tn_" in name:
             data, scale = data.t().contiguous(), scale.t().contiguous()

@@ -47,12 +47,8 @@ def bf16_masked(arch: str, m: int) -> dict[str, str]:
 
 def along_k(arch: str) -> list[dict[str, str]]:
     d, layout, ks = described(2, 256, 512, dtype=F32), described(2, dtype=I32), [256, 256]
-    flat = [
-        (described(512 * mn, dtype=FP8), described(mn, 4, dtype=F32)) for mn in (256, 512)
-    ]
-    rows = [
-        (described(512, mn, dtype=FP8), described(4, mn, dtype=F32)) for mn in (256, 512)
-    ]
+    flat = [(described(512 * mn, dtype=FP8), described(mn, 4, dtype=F32)) for mn in (256, 512)]
+    rows = [(described(512, mn, dtype=FP8), described(4, mn, dtype=F32)) for mn in (256, 512)]
     plain = [described(512, mn, dtype=BF16) for mn in (256, 512)]
     packed = [
         (described(mn, 256, dtype=torch.int8), described(16, mn, dtype=F32)) for mn in (256, 512)

@@ -2,7 +2,6 @@
 
 #include <functional>
 
-#include <deep_gemm/csrc/ops/hc_describe.hpp>
 #include <deep_gemm/csrc/plan/rules.hpp>
 #include <tests/support/check.hpp>
 #include <tests/support/golden.hpp>
@@ -97,19 +96,6 @@ TEST(HcCheck, AMisalignedAddressIsKept) {
   HcFacts f = legal();
   f.a.address = 4096 + 2;
   CHECK_EQ(check_hc(f).alignment, 2);
-}
-
-TEST(HcDescribe, TextAndFactsAreTheSameCall) {
-  const Arguments arguments = parse_arguments(
-      "op=tf32_hc_prenorm_gemm\na=bfloat16:64x7168:7168x1\nb=float32:24x7168:7168x1\n"
-      "d=float32:16x64x24:1536x24x1\nsqr_sum=float32:16x64:64x1\nnum_splits=16\ndevice=cuda\n"
-      "arch=90a\n");
-  CHECK(is_hc(arguments));
-  const HcDescription call = parse_hc_description(arguments);
-  HcFacts facts = legal();
-  for (auto* t : {&facts.a, &facts.b, &facts.d, &facts.sqr_sum}) t->device = DeviceKind::Cuda;
-  CHECK(check_hc(call.facts) == check_hc(facts));
-  CHECK_EQ(call.arch, "90a");
 }
 
 CHECK_MAIN()
