@@ -34,8 +34,14 @@ struct Pair {
   int b;
 };
 
+// One folder for all: the source is compiled once, each fixture loads it anew.
+const AscendDir& shared_dir() {
+  static const AscendDir dir;
+  return dir;
+}
+
 struct Fixture {
-  AscendDir dir;
+  const AscendDir& dir = shared_dir();
   DeviceStream stream;
   AscendJit jit{dir.config()};
   std::shared_ptr<ascend::Kernel> all = jit.compile("several", kSeveral);
