@@ -77,8 +77,6 @@ def test_programs_of_a_page_compile_and_run(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [name for name in NAMES if snippets.command_lines(ROOT / name)])
 def test_commands_of_a_page_are_commands(name: str) -> None:
     for argv in snippets.command_lines(ROOT / name):
-        if argv and argv[0] == "bench":
-            continue  # has a parser of its own
         try:
             _parser().parse_args(argv)
         except SystemExit as end:

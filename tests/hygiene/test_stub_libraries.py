@@ -43,6 +43,31 @@ def test_a_library_that_needs_nvidias_loads_and_gets_an_error_status(tmp_path: P
     assert ctypes.CDLL(str(user)).use() == stub_libraries.STATUS
 
 
+def test_the_cuda_runtime_says_that_there_is_no_device(tmp_path: Path) -> None:
+    runtime = compile_library(
+        tmp_path, "libcudart.so.13", "int cudaGetDeviceCount(void) { return 0; }"
+    )
+    user = compile_library(
+        tmp_path,
+        "libuser.so",
+        "int cudaGetDeviceCount(void); int use(void) { return cudaGetDeviceCount(); }",
+        "-Wl,--no-as-needed",
+        str(runtime),
+        "-Wl,-rpath,$ORIGIN",
+    )
+    runtime.unlink()
+    assert stub_libraries.make_stubs(tmp_path) == ["libcudart.so.13"]
+    assert ctypes.CDLL(str(user)).use() == stub_libraries.NO_DEVICE == 100
+
+
+def test_the_two_locks_of_the_default_torch_agree_on_its_version() -> None:
+    locks = Path(stub_libraries.__file__).resolve().parents[1] / "python"
+    wanted = (locks / "torch.in").read_text().split("torch==")[1].split()[0]
+    for name in ("torch.lock.txt", "torch_cpu.lock.txt"):
+        pinned = (locks / name).read_text().split("\ntorch==")[1].split()[0]
+        assert pinned.split("+")[0] == wanted, name
+
+
 def test_nothing_is_made_where_nothing_is_missing(tmp_path: Path) -> None:
     compile_library(tmp_path, "libplain.so", "int plain(void) { return 1; }")
     assert stub_libraries.make_stubs(tmp_path) == []

@@ -57,6 +57,7 @@ def deepgemm_dependencies():
                 name = cell.torch_name,
                 interpreter = interpreter,
                 locks = [_LOCKS + _torch_lock(cell.torch), _LOCKS + "torch_needs.lock.txt"],
+                preferred = _LOCKS + "torch_cpu.lock.txt" if cell.torch == DEFAULT_TORCH else None,
             )
         python_environment(
             name = cell.name,

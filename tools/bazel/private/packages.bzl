@@ -23,7 +23,7 @@ print("%d.%d" % sys.version_info[:2])
         return None
     return struct(path = lines[0], version = lines[1])
 
-def install_packages(rctx, python, lock, target):
+def install_packages(rctx, python, lock, target, optional = False):
     """`pip install --target` of every line of a lock file.
 
     Args:
@@ -31,6 +31,10 @@ def install_packages(rctx, python, lock, target):
       python: path of an interpreter that has pip.
       lock: label of the lock file; the repository is refetched when it changes.
       target: folder inside the repository.
+      optional: a failure is an answer, and leaves nothing in `target`.
+
+    Returns:
+      Whether the packages are there.
     """
     if rctx.execute([python, "-m", "pip", "--version"]).return_code != 0:
         fail("%s has no pip: install it (Debian: apt-get install python3-pip)." % python)
@@ -53,6 +57,9 @@ def install_packages(rctx, python, lock, target):
         environment = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore"},
         timeout = 3600,
     )
+    if result.return_code != 0 and optional:
+        rctx.delete(target)
+        return False
     if result.return_code != 0:
         fail("pip could not install the locked packages of %s:\n%s" % (lock, result.stderr))
 
@@ -62,3 +69,4 @@ def install_packages(rctx, python, lock, target):
         [python, "-m", "compileall", "-q", "-j", "2", "--invalidation-mode", "unchecked-hash", target],
         timeout = 3600,
     )
+    return True

@@ -28,8 +28,14 @@ def _torch_wheel_impl(rctx):
     python = base_python(rctx, rctx.attr.interpreter)
     if not python:
         fail("No %s on PATH." % rctx.attr.interpreter)
-    for lock in rctx.attr.locks:
-        install_packages(rctx, python.path, lock, "site")
+    locks = rctx.attr.locks
+    if rctx.attr.preferred:
+        # Why not one lock for both: pip prefers the build whose hash the index tells.
+        if install_packages(rctx, python.path, rctx.attr.preferred, "site", optional = True):
+            locks = [rctx.attr.preferred] + locks[1:]
+    for lock in locks:
+        if lock != rctx.attr.preferred:
+            install_packages(rctx, python.path, lock, "site")
     lib = "site/torch/lib"
     made = rctx.execute(
         [python.path, str(rctx.path(rctx.attr._stubs)), lib],
@@ -37,7 +43,7 @@ def _torch_wheel_impl(rctx):
     )
     if made.return_code != 0:
         fail("Stub libraries for a torch without NVIDIA's could not be made:\n" + made.stderr)
-    listing = [python.path] + [rctx.read(lock) for lock in rctx.attr.locks] + [made.stdout]
+    listing = [python.path] + [rctx.read(lock) for lock in locks] + [made.stdout]
     rctx.file("torch.txt", "\n".join(listing))
     rctx.file("BUILD.bazel", _BUILD)
 
@@ -49,6 +55,10 @@ torch_wheel = repository_rule(
         "locks": attr.label_list(
             allow_files = True,
             doc = "Lock files: torch itself, and what importing it needs.",
+        ),
+        "preferred": attr.label(
+            allow_single_file = True,
+            doc = "Lock file taken in the place of the first of `locks` where its wheel can be had.",
         ),
         "_stubs": attr.label(
             allow_single_file = True,

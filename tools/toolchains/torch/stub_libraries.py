@@ -3,8 +3,9 @@
     stub_libraries.py TORCH_LIB_FOLDER
 
 Every library that the folder's libraries need, that NVIDIA would bring and that is not there, is
-replaced by a tiny one with the same soname, whose functions all return 999 ("unknown error"). It
-lies beside torch's own, where their run path looks first. A CPU build needs none: nothing happens.
+replaced by a tiny one with the same soname, whose functions all return 999 ("unknown error"), those
+of the CUDA runtime 100 ("no device"): that is the answer torch expects of such a machine. It lies
+beside torch's own, where their run path looks first. A CPU build needs none: nothing happens.
 
 CPU work is then as good as ever; torch.cuda.is_available() is False. Left alone: libcuda.so.1,
 which torch opens by itself, and every library that is not NVIDIA's.
@@ -29,6 +30,7 @@ NVIDIA_FUNCTION = re.compile(
 )
 NOT_A_STUB = {"libcuda.so.1"}
 STATUS = 999
+NO_DEVICE = 100
 
 
 @dataclass
@@ -89,8 +91,8 @@ def needs_of(folder: Path) -> Needs:
     return needs
 
 
-def stub_source(names: Iterable[str]) -> str:
-    lines = [f"int {name}(void) {{ return {STATUS}; }}" for name in sorted(set(names))]
+def stub_source(names: Iterable[str], status: int = STATUS) -> str:
+    lines = [f"int {name}(void) {{ return {status}; }}" for name in sorted(set(names))]
     return "\n".join(lines) + "\n" if lines else "typedef int no_functions;\n"
 
 
@@ -105,7 +107,8 @@ def make_stub(soname: str, versions: dict[str, set[str]], plain: Iterable[str], 
     versioned = [name for names in versions.values() for name in names]
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(scratch, "stub.c")
-        source.write_text(stub_source([*versioned, *plain]))
+        status = NO_DEVICE if soname.startswith("libcudart.") else STATUS
+        source.write_text(stub_source([*versioned, *plain], status))
         command = [os.environ.get("CC", "gcc"), "-w", "-fno-builtin", "-shared", "-fPIC"]
         command += [str(source), f"-Wl,-soname,{soname}", "-o", str(out)]
         if versions:
