@@ -9,9 +9,10 @@ std::int64_t ceil_div(std::int64_t x, std::int64_t by) { return (x + by - 1) / b
 
 // Rounded figures of an Ampere-class SM.
 constexpr double kFmaPerCycle = 1024 * 0.7;
-constexpr double kWidenCyclesPerLine = 1.25;  // 64 elements of a one-byte operand
-constexpr double kLoadCycles = 900;           // from the request of a tile to its use
-constexpr double kPortableTileCycles = 1500;  // to start a tile, and to store it
+constexpr double kFragmentCyclesPerLine = 0.5;  // 64 elements of 16 bits, half of it hidden
+constexpr double kWidenCyclesPerLine = 1.25;    // 64 elements of a one-byte operand
+constexpr double kLoadCycles = 900;             // from the request of a tile to its use
+constexpr double kPortableTileCycles = 1500;    // to start a tile, and to store it
 
 // Rounded figures of an H200.
 constexpr double kDramBytesPerCycle = 2450;
@@ -32,9 +33,11 @@ double portable_cycles(const GemmProblem& p, const PortableTileRow& row, int num
   const auto waves = static_cast<double>(ceil_div(tiles, num_sms * blocks));
   const auto steps = static_cast<double>(ceil_div(p.k, kPortableBlockK));
   const double multiply = row.block_m * row.block_n * kPortableBlockK / kFmaPerCycle;
+  const int fragment_rows = row.block_m * row.warps_n + row.block_n * row.warps_m;
+  const double fragments = fragment_rows * kFragmentCyclesPerLine;
   const double widen = p.is_scaled() ? (row.block_m + row.block_n) * kWidenCyclesPerLine : 0;
   // Work that hides behind loads still counts a little: the smaller tile wins a tie.
-  const double work = static_cast<double>(blocks) * (multiply + widen);
+  const double work = static_cast<double>(blocks) * (multiply + fragments + widen);
   const double step = std::max(work, kLoadCycles) + 0.1 * work;
   return waves * (steps * step + static_cast<double>(blocks) * kPortableTileCycles);
 }
