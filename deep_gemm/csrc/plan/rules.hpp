@@ -108,26 +108,11 @@ enum class Rule {
   KnownOp,
   KnownKey,
   Described,
-  // indexer logits
-  LogitsDtype,
-  LogitsScale,
-  LogitsWeights,
-  LogitsInt32,
-  LogitsRank,
-  LogitsShape,
-  LogitsContiguous,
-  LogitsHeads,
-  LogitsHeadDim,
-  LogitsClean,
-  LogitsWidth,
-  LogitsSchedule,
-  LogitsCache,
-  LogitsAligned,
-  LogitsPage,
   Count,
 };
 
 struct RuleInfo {
+  Rule rule;
   const char* name;      // stable
   bool is_unsupported;   // kind: Unsupported, else InvalidArgument
   const char* sentence;  // {0}, {1}, ...: details
