@@ -5,6 +5,7 @@
 
 #include <deep_gemm/csrc/control_answers.hpp>
 #include <deep_gemm/csrc/launch/back_end.hpp>
+#include <deep_gemm/csrc/ops/gemm_check.hpp>
 #include <deep_gemm/csrc/plan/gemm_plan.hpp>
 #include <deep_gemm/csrc/plan/rules.hpp>
 #include <deep_gemm/csrc/source/gemm_source.hpp>
