@@ -14,6 +14,20 @@ namespace DJ_HIDDEN deep_jit {
 namespace cuda {
 
 namespace detail {
+// std::stable_partition of GCC 12's library is refused by Clang 19.
+template <class T, class Passes>
+void put_first(std::vector<T>& items, const Passes& passes) {
+  std::vector<T> others;
+  std::size_t count = 0;
+  for (T& item : items) {
+    if (!passes(item)) {
+      others.push_back(std::move(item));
+    } else if (T& place = items[count++]; &place != &item) {
+      place = std::move(item);
+    }
+  }
+  std::move(others.begin(), others.end(), items.begin() + static_cast<std::ptrdiff_t>(count));
+}
 
 inline void refuse_if_old(Candidate& candidate) {
   if (candidate.version != 0 && candidate.version < kOldestToolkit) {
@@ -26,10 +40,9 @@ inline void refuse_if_old(Candidate& candidate) {
 // to the end, not away, since there may be nothing else and the driver has the last word.
 inline void prefer_driver_major(Verdict& verdict, int driver_version) {
   if (driver_version == 0) return;
-  std::stable_partition(verdict.candidates.begin(), verdict.candidates.end(),
-                        [&](const Candidate& candidate) {
-                          return candidate.version / 1000 <= driver_version / 1000;
-                        });
+  put_first(verdict.candidates, [&](const Candidate& candidate) {
+    return candidate.version / 1000 <= driver_version / 1000;
+  });
 }
 
 // libnvrtc.so.13, libnvrtc.so.12, ... of one folder, newest first. The plain libnvrtc.so counts
@@ -42,8 +55,8 @@ inline std::vector<std::filesystem::path> nvrtc_files(const std::filesystem::pat
     if (rest.size() < 2 || rest.find_first_not_of("0123456789", 1) != std::string::npos) continue;
     numbered.emplace_back(std::atoi(rest.c_str() + 1), path);
   }
-  std::stable_sort(numbered.begin(), numbered.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::sort(numbered.begin(), numbered.end(),
+            [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<std::filesystem::path> files;
   for (auto& entry : numbered) files.push_back(std::move(entry.second));
   if (files.empty() && has_file(dir / kStem)) files.push_back(dir / kStem);
@@ -108,9 +121,8 @@ inline std::vector<std::filesystem::path> library_dirs(const std::filesystem::pa
 inline void add_nvrtc_site(Verdict& verdict, const std::filesystem::path& site) {
   auto packages = list_dir(site / "nvidia");
   std::reverse(packages.begin(), packages.end());  // cuda_nvrtc (12) after cu13: newest first
-  std::stable_partition(packages.begin(), packages.end(), [](const auto& package) {
-    return package.filename().string() != "cuda_nvrtc";
-  });
+  put_first(packages,
+            [](const auto& package) { return package.filename().string() != "cuda_nvrtc"; });
   bool found = false;
   for (const auto& package : packages) {
     auto include_dirs = toolkit_include_dirs(package);
