@@ -1,4 +1,4 @@
-"""Two small extensions on torch's stable ABI: one that embeds Runtime<CUDA>, and the audit's probe."""
+"""Small extensions on torch's stable ABI: one that embeds Runtime<CUDA>, and the audit's probe."""
 
 from __future__ import annotations
 
