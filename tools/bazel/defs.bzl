@@ -3,7 +3,11 @@
     load("//tools/bazel:defs.bzl", "dj_cc_library", "dj_cc_test", "dj_py_test")
 """
 
-load("//tools/bazel/private:built_once.bzl", _built_once = "built_once")
+load(
+    "//tools/bazel/private:built_once.bzl",
+    _built_once = "built_once",
+    _built_once_tool = "built_once_tool",
+)
 load(
     "//tools/bazel/private:cc.bzl",
     _dj_cc_binary = "dj_cc_binary",
@@ -34,6 +38,7 @@ load(
 load("//tools/bazel/private:wheel.bzl", _dj_wheel = "dj_wheel")
 
 built_once = _built_once
+built_once_tool = _built_once_tool
 cubin_matrix_test = _cubin_matrix_test
 cuda_cubin = _cuda_cubin
 dj_cc_binary = _dj_cc_binary

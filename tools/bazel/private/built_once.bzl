@@ -32,3 +32,21 @@ One extension serves every torch and every Python: the cells of the matrix share
         ),
     },
 )
+
+def _built_once_tool_impl(ctx):
+    tool = ctx.attr.tool[0][DefaultInfo]
+    runner = ctx.actions.declare_file(ctx.label.name)
+    ctx.actions.symlink(output = runner, target_file = tool.files_to_run.executable, is_executable = True)
+    return [DefaultInfo(executable = runner, files = depset([runner]), runfiles = tool.default_runfiles)]
+
+built_once_tool = rule(
+    implementation = _built_once_tool_impl,
+    doc = "A program that actions run, built for the default flags whatever the flags are.",
+    attrs = {
+        "tool": attr.label(cfg = defaults, executable = True, mandatory = True),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+        ),
+    },
+    executable = True,
+)

@@ -68,7 +68,7 @@ Fails, with the compiler's whole log, where a kernel needs more than the rule al
         "src": attr.label(allow_single_file = [".cu"], mandatory = True),
         "_compile": attr.label(
             cfg = "exec",
-            default = "//tools/toolchains/cuda:compile_cubin",
+            default = "//tools/toolchains/cuda:cubin_compiler",
             executable = True,
         ),
     },
