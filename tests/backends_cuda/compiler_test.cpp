@@ -141,7 +141,9 @@ TEST(Nvrtc, EveryTargetCompilesWithoutADeviceOrADriver) {
   if (!has_nvrtc()) return;
   const Config config = config_with();
   const CUDA backend(config, kEnv);
-  for (const char* arch : {"80", "86", "89", "90a", "100a", "100f", "103", "120"}) {
+  const bool is_oldest = backend.compiler_info({}).version == "NVRTC 12.8";
+  for (const std::string arch : {"80", "86", "89", "90a", "100a", "100f", "103", "120"}) {
+    if (is_oldest && (arch == "100f" || arch == "103")) continue;  // came with 12.9
     const TempDir dir;
     const std::string command =
         backend.compile(kScale, dir.path(), kEnv, config, {.dump_ptx = true, .arch = arch});

@@ -37,9 +37,10 @@ def difference(got: torch.Tensor, want: torch.Tensor) -> float:
     return float(1 - 2 * (x * y).sum() / (x.square() + y.square()).sum())
 
 
-def test_the_versions_are_those_of_the_cell() -> None:
+def test_the_versions_are_those_of_the_cell(capsys: pytest.CaptureFixture[str]) -> None:
     python = "{}.{}".format(*sys.version_info[:2])
-    print(f"python {sys.version.split()[0]}, torch {torch.__version__}")
+    with capsys.disabled():
+        print(f"\npython {sys.version.split()[0]}, torch {torch.__version__}")
     wanted = os.environ.get("DJ_CELL_PYTHON", "")
     assert wanted in ("", "machine", python)
     wanted = os.environ.get("DJ_CELL_TORCH", "")
