@@ -49,8 +49,10 @@ def run(code: str, *args: str, env: dict[str, str] | None = None) -> str:
 
 
 def test_fakes_and_schemas_are_the_same_list() -> None:
-    names = {schema.partition("(")[0] for schema in _ops.query("schemas")}
-    assert {name for name in names if "gemm" in name} == set(_fake.FAKES)
+    schemas = [s.partition(" -> ")[0] for s in _ops.query("schemas")]
+    takes_tensors = [s.partition("(")[0] for s in schemas if "Tensor" in s]
+    # Views of its argument: torch derives them.
+    assert set(takes_tensors) - {"_slice_symm_buffer_for_mega_moe"} == set(_fake.FAKES)
 
 
 @pytest.mark.parametrize("name", SCALED + PLAIN)
