@@ -89,6 +89,21 @@ def test_zero_lengths_garbage_pages_and_strided_views(case: LogitsCase, device: 
 
 
 @on_every_device
+@pytest.mark.parametrize("start", [4, 8])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cache_may_begin_at_any_multiple_of_four_bytes(
+    kind: str, start: int, device: str
+) -> None:
+    case = LogitsCase(30, 600, 32, kind=kind)
+    arguments = case.paged(device)
+    cache = arguments["kv_cache"]
+    holder = torch.zeros(cache.numel() + start, dtype=torch.uint8, device=device)
+    holder[start:] = cache.flatten()
+    arguments["kv_cache"] = holder[start:].view(cache.shape)
+    assert_logits_close(run_paged(arguments), expected_paged(arguments), case)
+
+
+@on_every_device
 def test_short_names_and_the_eighth_argument(device: str) -> None:
     case = LogitsCase(6, 200, 32)
     a = case.paged(device)

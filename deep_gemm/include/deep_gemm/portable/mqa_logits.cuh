@@ -90,7 +90,8 @@ struct Keys {
   DG_DEVICE void load(const LogitsParams& params, i64 group, i64 tile, i64 first, i64 last) {
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const i64 base = tile + warp * (16 * D::kSets);
-    const bool is_aligned = !C.is_paged || params.block_stride % 8 == 0;
+    const u64 bits = reinterpret_cast<u64>(params.kv) | static_cast<u64>(params.block_stride);
+    const bool is_aligned = !C.is_paged || bits % 8 == 0;
 #pragma unroll
     for (int set = 0; set < D::kSets; ++set) {
 #pragma unroll
