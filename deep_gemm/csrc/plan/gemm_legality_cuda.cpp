@@ -56,15 +56,15 @@ Broken first_broken_rule(const GemmProblem& p, const PortableGemmPlan& tile,
 Broken first_broken_rule(const GemmProblem& p, const Sm90GemmPlan& plan,
                          const DeviceTraits& traits) {
   const TileConfig& t = plan.tile;
-  constexpr int kRows = 64, kColumns = 64, kSums = 200;
+  constexpr int kRows = 64, kColumns = 16, kStoreColumns = 64, kSums = 200;
   if (!traits.is_cuda() || traits.arch != "90a") return {Rule::NoKernelForDevice, 0, 0};
   if (const Broken size = first_size_rule(p); size.rule != Rule::None) return size;
   if (const Broken operand = first_sm90_operand_rule(p); operand.rule != Rule::None) return operand;
-  if (t.block_m % (kRows * t.math_warpgroups) != 0) return {Rule::TileAtom, kRows, t.block_m};
-  if (t.block_n % (kColumns * t.n_parts) != 0 || t.block_n > 256)
+  if (t.block_m != kRows * t.math_warpgroups) return {Rule::TileAtom, kRows, t.block_m};
+  if (t.block_n % (kColumns * t.n_parts) != 0 || t.block_n < kStoreColumns || t.block_n > 256)
     return {Rule::TileAtom, kColumns, t.block_n};
   const std::int64_t part = t.block_n / t.n_parts / 2;  // registers of a product
-  const std::int64_t sums = t.block_m / (kRows * t.math_warpgroups) * t.n_parts * part;
+  const std::int64_t sums = t.block_n / 2;
   if (sums + t.products * part > kSums) return {Rule::Registers, kSums, sums + t.products * part};
   const std::int64_t bytes = sm90_fp8_smem_bytes(t);
   if (bytes > traits.smem_bytes) return {Rule::SmemBytes, traits.smem_bytes, bytes};

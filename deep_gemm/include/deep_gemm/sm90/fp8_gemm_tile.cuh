@@ -8,6 +8,7 @@
 #include <deep_gemm/abi/gemm_params.h>
 #include <deep_gemm/epi/store_tma.cuh>
 #include <deep_gemm/pipe/ring.cuh>
+#include <deep_gemm/sched/tile.cuh>
 
 namespace deep_gemm::sm90 {
 
@@ -17,19 +18,17 @@ struct Fp8Contract {
   static_assert(C.block_k == 128, "K_BLOCK: scales cover 128 channels");
   static_assert(C.stages >= 2, "RING_DEPTH: load and math must overlap");
   static_assert(C.math_warpgroups >= 1 && C.math_warpgroups <= 3, "MATH_WARPGROUPS: 1 to 3");
-  static_assert(C.block_m % (64 * C.math_warpgroups) == 0, "M_ATOM: 64 rows a wgmma");
-  static_assert(C.block_n % (8 * C.n_parts) == 0 && C.block_n <= 256, "N_ATOM: columns of a wgmma");
+  static_assert(C.block_m == 64 * C.math_warpgroups, "M_ATOM: 64 rows a math warpgroup");
+  static_assert(C.n_parts == 1 || C.n_parts == 2, "N_PARTS: one or two products a K block");
+  static_assert(C.products == 2, "PRODUCTS: the next one is under way while one is scaled");
+  static_assert(C.stages >= 4 / C.n_parts, "RING_DEPTH: two products hold two slots");
+  static_assert(C.block_n % (16 * C.n_parts) == 0 && C.block_n >= 64 && C.block_n <= 256,
+                "N_ATOM: whole scales, and a store box of 64 columns");
   static_assert(C.cluster == 1 || C.share != Share::None, "CLUSTER: blocks share an operand");
   static_assert(C.share != Share::A || C.block_m % (8 * C.cluster) == 0,
                 "SHARE: whole swizzle atoms");
   static_assert(C.share != Share::B || C.block_n % (8 * C.cluster) == 0,
                 "SHARE: whole swizzle atoms");
-  static_assert(C.products == 1 ||
-                    (C.products == 2 && C.n_parts == 1 && C.block_m == 64 * C.math_warpgroups),
-                "PRODUCTS: 2 where a warpgroup has one part");
-  static_assert(C.products == 1 || C.stages >= 4, "RING_DEPTH: two products hold two slots");
-  static_assert(C.block_n % (64 * C.n_parts) == 0,
-                "STORE_BOX: parts are stored in boxes of 64 columns");
 };
 
 // ---- Derived: numbers that follow from the tile ----
@@ -41,9 +40,7 @@ struct Fp8Derived : Fp8Contract<C> {
   static constexpr int kMathRegs = C.math_warpgroups == 3   ? 160
                                    : C.math_warpgroups == 2 ? 232
                                                             : 240;
-  static constexpr int kMParts = C.block_m / (64 * C.math_warpgroups);
   static constexpr int kPartN = C.block_n / C.n_parts;
-  static constexpr int kParts = kMParts * C.n_parts;
   // Scales of B: one for the most columns that a block of 128 never cuts, wherever the tile starts.
   static constexpr int kScaleSpan = kPartN % 128 == 0 ? 128 : kPartN & -kPartN;
   static constexpr int kPartScales = kPartN / kScaleSpan;
@@ -53,9 +50,14 @@ struct Fp8Derived : Fp8Contract<C> {
   static constexpr int kBBoxRows = C.block_n / (C.share == Share::B ? C.cluster : 1);
   static constexpr int kScaleWarps = 2;
   static constexpr int kScaleRows = C.block_m / (32 * kScaleWarps);
-  static_assert(kPartN % 8 == 0 && kParts * kPartN / 2 + C.products * kPartN / 2 <=
-                                       (C.math_warpgroups == 3 ? 128 : 200),
-                "REGISTERS: sums and one product must fit");
+  static_assert(C.block_n / 2 + kPartN <= (C.math_warpgroups == 3 ? 128 : 200),
+                "REGISTERS: the sum and two products must fit");
+  // Blocks along K that a tile takes. Products come in pairs: with one part a block of zeros may
+  // follow.
+  DG_DEVICE static i32 k_steps(i32 k) {
+    const i32 blocks = static_cast<i32>(sched::ceil_div(k, C.block_k));
+    return C.n_parts == 1 ? blocks + (blocks & 1) : blocks;
+  }
 };
 
 // ---- Shared memory: one struct, order is the layout ----

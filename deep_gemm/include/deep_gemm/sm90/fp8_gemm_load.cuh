@@ -1,0 +1,163 @@
+// The loader roles of the Hopper FP8 GEMM: who fills the ring's slots. Split from fp8_gemm.cuh for
+// length.
+//   sm90::Fp8Copy<kTile>::run(params, smem, rank);                   // a warp: A and B
+//   sm90::Fp8Scales<kTile>(params, smem, rank, lane).run();          // two warps: their scales
+// Leaves out: the math role and the body (fp8_gemm.cuh).
+#pragma once
+
+#include <deep_gemm/abi/gemm_params.h>
+#include <deep_gemm/pipe/ring.cuh>
+#include <deep_gemm/ptx/fence.cuh>
+#include <deep_gemm/ptx/memory.cuh>
+#include <deep_gemm/ptx/tma.cuh>
+#include <deep_gemm/sched/m_grouped.cuh>
+#include <deep_gemm/sm90/fp8_gemm_tile.cuh>
+
+namespace deep_gemm::sm90 {
+
+// A warp schedules and one of its threads copies A and B; a block of a cluster brings its part of
+// the shared operand to all.
+template <TileConfig C>
+struct Fp8Copy {
+  using D = Fp8Derived<C>;
+
+  DG_DEVICE static void load(void* slot, const TensorMap& map, u64* bar, i32 k, i32 row,
+                             bool shared) {
+    if (shared) {
+      ptx::tma_load_2d_multicast(slot, &map, bar, k, row, static_cast<u16>((1 << C.cluster) - 1));
+    } else {
+      ptx::tma_load_2d(slot, &map, bar, k, row);
+    }
+  }
+
+  DG_DEVICE static void run(const GemmParams& params, Fp8Smem<C>& smem, u32 rank) {
+    constexpr bool kShareA = C.share == Share::A, kShareB = C.share == Share::B;
+    const u32 a_part = kShareA ? rank * D::kABoxRows : 0;
+    const u32 b_part = kShareB ? rank * D::kBBoxRows : 0;
+    const i32 k_steps = D::k_steps(params.k);
+    sched::Schedule<C> schedule(params, rank);
+    pipe::Cursor<C.stages> at;
+    sched::Tile tile;
+    const bool is_copier = ptx::elect_one();
+    while (schedule.next(tile)) {
+      if (!is_copier) continue;
+      const i32 a_row = tile.row + a_part;
+      const i64 b_row = static_cast<i64>(schedule.group(tile)) * params.n + tile.col + b_part;
+      for (i32 kb = 0; kb < k_steps; ++kb, at.advance()) {
+        smem.ring.wait_empty(at);
+        smem.ring.expect(at, D::kABytes + D::kBBytes);
+        u64* bar = smem.ring.full_bar(at);
+        load(smem.a[at.slot] + a_part * C.block_k, params.a, bar, kb * C.block_k, a_row, kShareA);
+        load(smem.b[at.slot] + b_part * C.block_k, params.b, bar, kb * C.block_k,
+             static_cast<i32>(b_row), kShareB);
+      }
+    }
+  }
+};
+
+// Two warps bring the scales of a slot: rows of A as they lie in memory, B's spread over columns.
+// They read windows of four slots, one window ahead, a contiguous row in one access of 16 bytes.
+template <TileConfig C>
+struct Fp8Scales {
+  using D = Fp8Derived<C>;
+  static constexpr int kWindow = D::kScaleRows > 2 ? 1 : 4;  // what 40 registers hold twice
+  using Values = float[D::kScaleRows + 1][kWindow];
+
+  const GemmParams& params;
+  Fp8Smem<C>& smem;
+  const u32 lane;
+  const i32 k_blocks, k_steps;
+  sched::Schedule<C> schedule;
+  const float* a[D::kScaleRows];  // this lane's rows and column of the tile
+  const float* b;
+
+  DG_DEVICE Fp8Scales(const GemmParams& p, Fp8Smem<C>& s, u32 rank, u32 l)
+      : params(p),
+        smem(s),
+        lane(l),
+        k_blocks(sched::ceil_div(p.k, C.block_k)),
+        k_steps(D::k_steps(p.k)),
+        schedule(p, rank) {}
+
+  DG_DEVICE bool next_tile() {
+    sched::Tile tile;
+    if (!schedule.next(tile)) return false;
+#pragma unroll
+    for (int i = 0; i < D::kScaleRows; ++i) {
+      const i32 row =
+          min(tile.local_row + static_cast<i32>(lane) + 32 * D::kScaleWarps * i, params.m - 1);
+      a[i] = params.a_scale + tile.group * params.a_scale_group + row * params.a_scale_row;
+    }
+    const i32 span = min(static_cast<i32>(lane), D::kBScales - 1) * D::kScaleSpan;
+    const i32 block = min(tile.col + span, params.n - 1) / 128;
+    b = params.b_scale + schedule.group(tile) * params.b_scale_group + block * params.b_scale_block;
+    return true;
+  }
+
+  // Zero beyond the last block: what makes the number of steps even has no scale.
+  DG_DEVICE float one(const float* scales, i32 kb, i64 stride) const {
+    const float v = ptx::load_global(scales + min(kb, k_blocks - 1) * stride);
+    return kb < k_blocks ? v : 0.0f;
+  }
+
+  DG_DEVICE void read(i32 kb, Values& v) const {
+#pragma unroll
+    for (int i = 0; i < D::kScaleRows; ++i) {
+      if (kWindow == 4 && params.a_scale_vector) {
+        const ptx::Floats4 f = ptx::load_global_floats4(a[i] + kb);
+        v[i][0] = f.x, v[i][1 % kWindow] = f.y, v[i][2 % kWindow] = f.z, v[i][3 % kWindow] = f.w;
+      } else {
+#pragma unroll
+        for (int j = 0; j < kWindow; ++j) {
+          v[i][j] = one(a[i], kb + j, params.a_scale_k);
+        }
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < kWindow; ++j) {
+      v[D::kScaleRows][j] = one(b, kb + j, params.b_scale_k);
+    }
+  }
+
+  DG_DEVICE void publish(pipe::Cursor<C.stages>& at, const Values& v, int j) {
+    smem.ring.wait_empty(at);
+#pragma unroll
+    for (int i = 0; i < D::kScaleRows; ++i) {
+      smem.a_scale[at.slot][lane + 32 * D::kScaleWarps * i] = v[i][j];
+    }
+    if (lane < D::kBScales) smem.b_scale[at.slot][lane] = v[D::kScaleRows][j];
+    smem.ring.publish(at, lane % 32);
+    at.advance();
+  }
+
+  DG_DEVICE void run() {
+    if (!next_tile()) return;
+    pipe::Cursor<C.stages> at;
+    Values now, next;
+    read(0, now);
+    bool more = true;
+    i32 kb = 0;
+    while (more) {
+      const i32 filled = min(k_steps - kb, kWindow);
+      kb += kWindow;
+#pragma unroll
+      for (int j = 0; j < kWindow; ++j) {
+        if (j < filled) publish(at, now, j);
+        if (j == 0) {  // behind the first slot, which the math warps may be waiting for
+          if (kb >= k_steps) {
+            kb = 0;
+            more = next_tile();
+          }
+          if (more) read(kb, next);
+        }
+      }
+#pragma unroll
+      for (int i = 0; i <= D::kScaleRows; ++i) {
+#pragma unroll
+        for (int j = 0; j < kWindow; ++j) now[i][j] = next[i][j];
+      }
+    }
+  }
+};
+
+}  // namespace deep_gemm::sm90
