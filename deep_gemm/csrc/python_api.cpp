@@ -36,22 +36,22 @@ namespace deep_gemm {
 
 // Grouped along m: rows of a belong to groups, b is stacked. grouped_layout has one group a row, or
 // with use_psum_layout one end a group; masked_m has one number of rows a group.
-#define DG_SCALED_M_GROUPED(NAME)            \
-  NAME "("                                   \
-       "Tensor a, "                          \
-       "Tensor a_scale, "                    \
-       "Tensor b, "                          \
-       "Tensor b_scale, "                    \
-       "Tensor(d!) d, "                      \
-       "Tensor grouped_layout, "             \
-       "SymInt gran_m=0, "                   \
-       "SymInt gran_n=0, "                   \
-       "SymInt gran_k_a=0, "                 \
-       "SymInt gran_k_b=0, "                 \
-       "bool disable_ue8m0_cast=False, "     \
-       "bool use_psum_layout=False, "        \
-       "bool ensure_zero_padding=True, "     \
-       "float? alpha=None"                   \
+#define DG_SCALED_M_GROUPED(NAME)        \
+  NAME "("                               \
+       "Tensor a, "                      \
+       "Tensor a_scale, "                \
+       "Tensor b, "                      \
+       "Tensor b_scale, "                \
+       "Tensor(d!) d, "                  \
+       "Tensor grouped_layout, "         \
+       "SymInt gran_m=0, "               \
+       "SymInt gran_n=0, "               \
+       "SymInt gran_k_a=0, "             \
+       "SymInt gran_k_b=0, "             \
+       "bool disable_ue8m0_cast=False, " \
+       "bool use_psum_layout=False, "    \
+       "bool ensure_zero_padding=True, " \
+       "float? alpha=None"               \
        ") -> ()"
 
 #define DG_SCALED_MASKED(NAME)           \

@@ -111,6 +111,27 @@ def test_k_grouped_replays_follow_sizes() -> None:
         )
 
 
+@pytest.mark.parametrize("column_major", [False, True])
+def test_long_k_in_many_tiles_with_scales_either_way(column_major: bool) -> None:
+    case = MGrouped.make([2100, 0, 1000, 129], 1024, 3072, "fp8", "cuda")
+    a = case.a
+    if column_major:
+        a = (a[0], deep_gemm.get_mn_major_tma_aligned_tensor(a[1]))
+    d, e = case.d(), case.d()
+    contiguous("fp8")(a, case.b, d, case.labels)
+    contiguous("fp8")(a, case.b, e, case.ends, use_psum_layout=True)
+    case.check(d, "labels")
+    case.check(e, "ends")
+    plain = MGrouped.make([1100, 0, 500, 129], 512, 2048, "bf16", "cuda")
+    f = plain.d()
+    contiguous("bf16")(plain.a, plain.b, f, plain.labels)
+    plain.check(f, "bf16")
+    room = Masked.make([128, 0, 77, 128, 1], 128, 1024, 3072, "fp8", "cuda")
+    g = room.d()
+    masked("fp8")(room.a, room.b, g, room.counts, 64)
+    room.check(g, "masked")
+
+
 def test_two_grouped_calls_in_one_graph_keep_apart() -> None:
     one = MGrouped.make([128, 256], 128, 256, "fp8", "cuda")
     two = MGrouped.make([64, 0, 200], 72, 384, "fp8", "cuda")

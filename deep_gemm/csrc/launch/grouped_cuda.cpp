@@ -91,8 +91,8 @@ GemmParams sm90_params(const GroupedProblem& p, const Sm90GemmPlan& plan,
   params.band = plan.band;
   params.d_row = g.d_stride;
   params.d_group = p.d_group;
-  const bool is_row_vector = g.a_scale.stride_k == 1 && g.a_scale.stride_mn % 4 == 0 &&
-                             p.a_scale_group % 4 == 0;
+  const bool is_row_vector =
+      g.a_scale.stride_k == 1 && g.a_scale.stride_mn % 4 == 0 && p.a_scale_group % 4 == 0;
   params.a_scale_vector = is_row_vector && g.k % 512 == 0 ? 1 : 0;
   return params;
 }

@@ -19,7 +19,7 @@ const void* moved(const void* base, std::int64_t bytes) {
 }
 
 std::int64_t element_bytes(std::int64_t elements, ElementType type) {
-  return type == ElementType::E2m1 ? elements / 2
+  return type == ElementType::E2m1   ? elements / 2
          : type == ElementType::Bf16 ? elements * 2
                                      : elements;
 }
@@ -67,7 +67,8 @@ class Parts {
   HostOperand operand(const void* base, const GemmOperand& x, std::int64_t mn,
                       const GroupRange& range) const {
     const std::int64_t start = element_bytes(range.begin, x.type);
-    if (p_.is_flat) return {moved(base, start * mn), element_bytes(range.end - range.begin, x.type)};
+    if (p_.is_flat)
+      return {moved(base, start * mn), element_bytes(range.end - range.begin, x.type)};
     if (x.major == Major::K) return {moved(base, start), x.stride_bytes};
     return {moved(base, range.begin * x.stride_bytes), x.stride_bytes};
   }

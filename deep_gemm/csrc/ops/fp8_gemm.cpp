@@ -2,8 +2,8 @@
 #include <torch/csrc/stable/library.h>
 
 #include <deep_gemm/csrc/ops/gemm_run.hpp>
-#include <deep_gemm/csrc/utils/eager_call.hpp>
 #include <deep_gemm/csrc/ops/op_name.hpp>
+#include <deep_gemm/csrc/utils/eager_call.hpp>
 #include <deep_gemm/csrc/utils/registry.hpp>
 
 namespace deep_gemm::ops {

@@ -34,8 +34,7 @@ void check_layout(const MGroupedFacts& f, std::int64_t expected, std::string_vie
 }
 
 void check_alignment(std::string_view op, std::int64_t alignment) {
-  if (alignment < 1)
-    refuse(Rule::GroupAlignment, {op, "mk_alignment", std::to_string(alignment)});
+  if (alignment < 1) refuse(Rule::GroupAlignment, {op, "mk_alignment", std::to_string(alignment)});
 }
 
 }  // namespace

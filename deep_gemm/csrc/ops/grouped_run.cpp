@@ -66,7 +66,8 @@ Sizes sizes_of(const std::optional<Tensor>& ks) {
   if (facts.device != DeviceKind::Cpu || facts.rank != 1)
     refuse(Rule::KSizesHost, {"k_grouped", "ks", facts.to_string()});
   if (facts.dtype == DType::Int64) return elements<std::int64_t>(*ks);
-  if (facts.dtype != DType::Int32) refuse(Rule::LayoutInt32, {"k_grouped", "ks", facts.to_string()});
+  if (facts.dtype != DType::Int32)
+    refuse(Rule::LayoutInt32, {"k_grouped", "ks", facts.to_string()});
   const auto values = elements<std::int32_t>(*ks);
   return std::vector<std::int64_t>(values.begin(), values.end());
 }

@@ -26,9 +26,9 @@ void check_labels(std::string_view op, const GroupedProblem& p, const Values& la
       if (label < 0) continue;
       if (owner == end) owner = row;
       if (label != labels[owner])
-        refuse(Rule::LabelTile, {op, "grouped_layout", at(row, label)},
-               {p.alignment, static_cast<long>(owner), static_cast<long>(row), labels[owner],
-                label});
+        refuse(
+            Rule::LabelTile, {op, "grouped_layout", at(row, label)},
+            {p.alignment, static_cast<long>(owner), static_cast<long>(row), labels[owner], label});
     }
   }
 }

@@ -149,7 +149,7 @@ GroupedProblem check_k_grouped(const KGroupedFacts& f) {
     // Scales of the whole k, as the dense checks want them; the real ones are checked below.
     const std::int64_t gran_k = f.gran_k > 0 ? f.gran_k : f.storage == KStorage::Columns ? 32 : 128;
     const TensorFacts& a = g.a;
-    const std::int64_t k = is_rows                   ? a.sizes[0]
+    const std::int64_t k = is_rows                  ? a.sizes[0]
                            : a.dtype == DType::Int8 ? a.sizes[1] * 2
                                                     : a.sizes[1];
     const std::int64_t columns = ceil_div(k, gran_k);

@@ -1,4 +1,5 @@
-// GEMMs with scaled operands, grouped along m. check -> plan -> launch; holds no numbers of its own.
+// GEMMs with scaled operands, grouped along m. check -> plan -> launch; holds no numbers of its
+// own.
 #include <torch/csrc/stable/library.h>
 
 #include <deep_gemm/csrc/ops/grouped_check.hpp>
@@ -33,8 +34,9 @@ void run(const Call& call, const Tensor& a, const Tensor& a_scale, const Tensor&
                                                   .alignment = group_alignment(),
                                                   .zero_padding = call.zero_padding,
                                                   .has_alpha = alpha.has_value()});
-  run_grouped(call.op, problem, {a, &a_scale, b, &b_scale, d, nullptr, layout, call.b_is_transposed},
-              std::nullopt, alpha);
+  run_grouped(call.op, problem,
+              {a, &a_scale, b, &b_scale, d, nullptr, layout, call.b_is_transposed}, std::nullopt,
+              alpha);
 }
 
 template <OpName kOp>

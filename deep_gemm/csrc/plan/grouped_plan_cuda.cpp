@@ -64,8 +64,8 @@ PortableGroupedPlan portable_plan(const GroupedProblem& p, const PortableTileRow
   plan.num_threads = portable_threads(plan.config);
   plan.smem_bytes = static_cast<int>(portable_smem_bytes(plan.config));
   plan.band = kPortableBand;
-  plan.grid = grid_of(most_tiles(p, row.block_m, row.block_n),
-                      std::int64_t{num_sms} * row.blocks_per_sm);
+  plan.grid =
+      grid_of(most_tiles(p, row.block_m, row.block_n), std::int64_t{num_sms} * row.blocks_per_sm);
   return {plan, p.grouping, p.is_flat};
 }
 

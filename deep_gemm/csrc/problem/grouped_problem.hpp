@@ -31,8 +31,8 @@ struct GroupedProblem {
   std::int64_t a_scale_group = 0, b_scale_group = 0;  // elements, along m
   std::int64_t d_group = 0;                           // elements; of c too
   std::int64_t alignment = 128;                       // of starts (Ends, KEnds) and of label tiles
-  bool zero_padding = true;   // Ends: rows between an end and the next start become zero
-  bool is_flat = false;       // along k: a group's block of a and of b is contiguous [mn, k of g]
+  bool zero_padding = true;     // Ends: rows between an end and the next start become zero
+  bool is_flat = false;         // along k: a group's block of a and of b is contiguous [mn, k of g]
   bool scales_aligned = false;  // KEnds: a group's scales cover its k rounded up to the alignment
 
   bool is_along_k() const { return grouping >= Grouping::Sizes; }

@@ -76,13 +76,12 @@ TEST(GroupedPlan, PlansOfKnownShapesAreTheCommittedOnes) {
   std::string text;
   for (const DeviceTraits& traits : {host(), gpu(80), gpu(90)}) {
     for (const bool is_scaled : {true, false}) {
-      for (const GroupedProblem& p :
-           {grouped(Grouping::Labels, 4, 3712, 4096, 2048, is_scaled),
-            grouped(Grouping::Labels, 256, 32768, 7168, 2048, is_scaled),
-            grouped(Grouping::Ends, 8, 512, 4096, 7168, is_scaled),
-            grouped(Grouping::Counts, 32, 64, 4096, 7168, is_scaled),
-            grouped(Grouping::Counts, 6, 1024, 4096, 7168, is_scaled),
-            grouped(Grouping::Sizes, 4, 4096, 7168, 32768, is_scaled)})
+      for (const GroupedProblem& p : {grouped(Grouping::Labels, 4, 3712, 4096, 2048, is_scaled),
+                                      grouped(Grouping::Labels, 256, 32768, 7168, 2048, is_scaled),
+                                      grouped(Grouping::Ends, 8, 512, 4096, 7168, is_scaled),
+                                      grouped(Grouping::Counts, 32, 64, 4096, 7168, is_scaled),
+                                      grouped(Grouping::Counts, 6, 1024, 4096, 7168, is_scaled),
+                                      grouped(Grouping::Sizes, 4, 4096, 7168, 32768, is_scaled)})
         text += p.to_string() + " | " + to_line(plan_grouped(p, traits, {}, "op")) + "\n";
     }
   }
@@ -127,8 +126,9 @@ TEST(GroupedPlan, FewKernelsServeEveryNumberOfRows) {
           plan_grouped(grouped(Grouping::Labels, 8, m, 4096, 7168), gpu(compute), {}, "op"));
       kernels.insert(line.substr(0, line.find(" grid")));
     }
-    CHECK(kernels.size() <=
-          reachable_grouped_plans(grouped(Grouping::Labels, 8, 1, 4096, 7168), gpu(compute)).size());
+    CHECK(
+        kernels.size() <=
+        reachable_grouped_plans(grouped(Grouping::Labels, 8, 1, 4096, 7168), gpu(compute)).size());
   }
   CHECK_EQ(reachable_grouped_plans(grouped(Grouping::Labels, 8, 1, 4096, 7168), host()).size(), 1u);
 }
@@ -136,9 +136,9 @@ TEST(GroupedPlan, FewKernelsServeEveryNumberOfRows) {
 TEST(GroupedPlan, RefusalsAreNamedByRule) {
   CHECK_THROWS(plan_grouped(grouped(Grouping::Labels, 4, 1, 8, 128), gpu(75), {}, "op"),
                kUnsupported, "NO_KERNEL_FOR_DEVICE");
-  CHECK_THROWS(plan_grouped(grouped(Grouping::Labels, 4, std::int64_t{1} << 31, 8, 128), gpu(80),
-                            {}, "op"),
-               kUnsupported, "SIZE_LIMIT");
+  CHECK_THROWS(
+      plan_grouped(grouped(Grouping::Labels, 4, std::int64_t{1} << 31, 8, 128), gpu(80), {}, "op"),
+      kUnsupported, "SIZE_LIMIT");
 }
 
 TEST(GroupRanges, LabelsAreCutIntoRunsAndPaddingBecomesZero) {

@@ -52,7 +52,7 @@ struct GemmParams {
   int num_groups;      // 1 when dense
   int band;            // cluster tiles along m that are walked together, for L2
   int a_scale_vector;  // 1: a_scale_k is 1, k a multiple of 512, base and other strides of 16 bytes
-  void* d_data;             // what map d covers, for rows that are stored by themselves
+  void* d_data;        // what map d covers, for rows that are stored by themselves
   long long d_row, d_group;  // strides in elements
 };
 

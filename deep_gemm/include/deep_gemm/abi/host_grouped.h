@@ -11,12 +11,12 @@ namespace deep_gemm {
 
 // Up to block_m rows of one group. With k = 0 they become c, or zero.
 struct HostGemmPart {
-  HostOperand a, b;         // of the group
-  const void* a_scale;      // of the group; null: not scaled
+  HostOperand a, b;     // of the group
+  const void* a_scale;  // of the group; null: not scaled
   const void* b_scale;
-  void* d;                  // of the group
-  const void* c;            // of the group; null: none
-  std::int64_t row, rows;   // of a and d, counted inside the group
+  void* d;                 // of the group
+  const void* c;           // of the group; null: none
+  std::int64_t row, rows;  // of a and d, counted inside the group
   std::int64_t k;
 };
 

@@ -1,4 +1,5 @@
-// A warp's 16 rows of fp32 accumulators -> bf16 in global memory, row by row, as the scheduler says.
+// A warp's 16 rows of fp32 accumulators -> bf16 in global memory, row by row, as the scheduler
+// says.
 //   epi::store_rows_by_use<128>(schedule, tile, sum, d, stride, col, num_cols, row);
 // For the few tiles whose rows differ in use. Leaves out: whole tiles (store_tma.cuh).
 #pragma once

@@ -4,7 +4,8 @@
 // Grid: {parts, cdiv(n, block_n)}. Order as in gemm.hpp: an element's bits depend on its own row,
 // its group's column and its group's k alone, not on how rows were cut into parts.
 //   extern "C" void host_grouped_fp8_gemm(const DjHostBlock* block, void* const* args) {
-//     deep_gemm::host::grouped_gemm<kConfig>(*block, *static_cast<const HostGroupedParams*>(args[0]));
+//     deep_gemm::host::grouped_gemm<kConfig>(*block, *static_cast<const
+//     HostGroupedParams*>(args[0]));
 //   }
 #pragma once
 

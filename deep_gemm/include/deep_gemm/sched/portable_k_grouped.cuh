@@ -15,8 +15,8 @@ struct PortableAlongK {
   const PortableGemmParams& params;
   BandWalk walk;
   u32 index, per_group;
-  i32 group = 0, begin = 0, end = 0;         // of the group at hand
-  i64 a_scales = 0, b_scales = 0;            // in front of it
+  i32 group = 0, begin = 0, end = 0;  // of the group at hand
+  i64 a_scales = 0, b_scales = 0;     // in front of it
 
   DG_DEVICE explicit PortableAlongK(const PortableGemmParams& p)
       : params(p),
@@ -56,7 +56,7 @@ struct PortableAlongK {
   }
 
   DG_DEVICE static i64 bytes(ElementType type, i64 elements) {
-    return type == ElementType::Bf16 ? elements * 2
+    return type == ElementType::Bf16   ? elements * 2
            : type == ElementType::E2m1 ? elements / 2
                                        : elements;
   }
