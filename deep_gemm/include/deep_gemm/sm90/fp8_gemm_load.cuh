@@ -40,17 +40,20 @@ struct Fp8Copy {
     sched::Tile tile;
     const bool is_copier = ptx::elect_one();
     while (schedule.next(tile)) {
-      if (!is_copier) continue;
       const i32 a_row = tile.row + a_part;
       const i64 b_row = static_cast<i64>(schedule.group(tile)) * params.n + tile.col + b_part;
-      for (i32 kb = 0; kb < k_steps; ++kb, at.advance()) {
-        smem.ring.wait_empty(at);
-        smem.ring.expect(at, D::kABytes + D::kBBytes);
-        u64* bar = smem.ring.full_bar(at);
-        load(smem.a[at.slot] + a_part * C.block_k, params.a, bar, kb * C.block_k, a_row, kShareA);
-        load(smem.b[at.slot] + b_part * C.block_k, params.b, bar, kb * C.block_k,
-             static_cast<i32>(b_row), kShareB);
+      if (is_copier) {
+        for (i32 kb = 0; kb < k_steps; ++kb, at.advance()) {
+          smem.ring.wait_empty(at);
+          smem.ring.expect(at, D::kABytes + D::kBBytes);
+          u64* bar = smem.ring.full_bar(at);
+          load(smem.a[at.slot] + a_part * C.block_k, params.a, bar, kb * C.block_k, a_row, kShareA);
+          load(smem.b[at.slot] + b_part * C.block_k, params.b, bar, kb * C.block_k,
+               static_cast<i32>(b_row), kShareB);
+        }
       }
+      // Why: uniform registers are the warp's; lanes that ran ahead would change the copier's.
+      ptx::warp_sync();
     }
   }
 };
