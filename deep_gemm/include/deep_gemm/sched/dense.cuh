@@ -10,6 +10,7 @@ namespace deep_gemm::sched {
 
 template <TileConfig C>
 struct Dense {
+  static constexpr bool kWholeWarp = false;  // true: all lanes of a warp call next()
   static constexpr u32 kSpanM = C.block_m * (C.share == Share::B ? C.cluster : 1);
   static constexpr u32 kSpanN = C.block_n * (C.share == Share::A ? C.cluster : 1);
 

@@ -18,6 +18,7 @@ namespace deep_gemm::sched {
 template <TileConfig C>
 struct ContiguousIndex : Dense<C> {
   static_assert(C.share != Share::B, "SHARE_B_DENSE: row tiles of a cluster may differ in group");
+  static constexpr bool kWholeWarp = true;
   static constexpr i32 kNone = 0x7FFFFFFF;
 
   i32 passed = -1;  // the last group that this tile was handed out for
@@ -91,6 +92,7 @@ struct ContiguousEnds : Dense<C> {
 template <TileConfig C>
 struct Masked {
   static_assert(C.share != Share::B, "SHARE_B_DENSE: row tiles of a cluster may differ in group");
+  static constexpr bool kWholeWarp = false;
   static constexpr u32 kSpanN = Dense<C>::kSpanN;
 
   const GemmParams& params;

@@ -32,6 +32,7 @@ struct Fp8Copy {
 
   DG_DEVICE static void run(const GemmParams& params, Fp8Smem<C>& smem, u32 rank) {
     constexpr bool kShareA = C.share == Share::A, kShareB = C.share == Share::B;
+    constexpr bool kWholeWarp = sched::Schedule<C>::kWholeWarp;
     const u32 a_part = kShareA ? rank * D::kABoxRows : 0;
     const u32 b_part = kShareB ? rank * D::kBBoxRows : 0;
     const i32 k_steps = D::k_steps(params.k);
@@ -39,6 +40,7 @@ struct Fp8Copy {
     pipe::Cursor<C.stages> at;
     sched::Tile tile;
     const bool is_copier = ptx::elect_one();
+    if (!kWholeWarp && !is_copier) return;
     while (schedule.next(tile)) {
       const i32 a_row = tile.row + a_part;
       const i64 b_row = static_cast<i64>(schedule.group(tile)) * params.n + tile.col + b_part;
@@ -53,7 +55,7 @@ struct Fp8Copy {
         }
       }
       // Why: uniform registers are the warp's; lanes that ran ahead would change the copier's.
-      ptx::warp_sync();
+      if constexpr (kWholeWarp) ptx::warp_sync();
     }
   }
 };
