@@ -1,4 +1,7 @@
-"""GEMMs grouped along k against the float64 reference: storages, empty groups, scales, aliasing."""
+"""GEMMs grouped along k against the float64 reference: storages, empty groups, scales, aliasing.
+
+Longer than usual: the four storages share one maker of operands.
+"""
 
 import itertools
 from collections.abc import Sequence
