@@ -15,8 +15,8 @@
 
 namespace deep_gemm::sm90 {
 
-// A warp schedules and one of its threads copies A and B; a block of a cluster brings its part of
-// the shared operand to all.
+// One thread copies A and B (its warp schedules with it where the scheduler asks for that); a block
+// of a cluster brings its part of the shared operand to all.
 template <TileConfig C>
 struct Fp8Copy {
   using D = Fp8Derived<C>;
