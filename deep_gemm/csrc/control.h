@@ -22,9 +22,10 @@
 // schemas         []: "fp8_gemm_nt(Tensor a, ...) -> ()", ...
 // counters        {"compiles", "disk_hits", "memory_hits", "loads", "compile_ms", "load_ms"}
 // counters_reset  the same, as it was before the reset
-// supports        op; one tensor per schema argument (a, a_scale, b, b_scale, d, c?); gran_m?
-//                 gran_n? gran_k_a? gran_k_b? disable_ue8m0_cast? alpha? device? (cpu | cuda) arch?
-//                 (90a, x86-64-v3, ...)
+// supports        op; one tensor per schema argument (a, a_scale, b, b_scale, d, c?, ...) and the
+//                 other keys that the operator's family registers (described_<stem>.cpp: gran_m?
+//                 gran_n? gran_k_a? gran_k_b? alpha? ...); device? (cpu | cuda) arch? (90a,
+//                 x86-64-v3, ...)
 //                 {"ok": true, "reason": "", "rule": ""}, or {"ok": false, "reason": five-part
 //                 text, "rule": "NAME", "kind": "Unsupported"}
 // plan            as supports

@@ -6,9 +6,12 @@
 #include <deep_gemm/csrc/control_answers.hpp>
 #include <deep_gemm/csrc/launch/back_end.hpp>
 #include <deep_gemm/csrc/ops/gemm_check.hpp>
+#include <deep_gemm/csrc/ops/grouped_check.hpp>
 #include <deep_gemm/csrc/plan/gemm_plan.hpp>
+#include <deep_gemm/csrc/plan/grouped_plan.hpp>
 #include <deep_gemm/csrc/plan/rules.hpp>
 #include <deep_gemm/csrc/source/gemm_source.hpp>
+#include <deep_gemm/csrc/source/grouped_source.hpp>
 #include <deep_gemm/csrc/utils/state.hpp>
 
 namespace deep_gemm::answers {
@@ -133,6 +136,66 @@ std::vector<KernelSource> gemm_kernels(const Sizes& sizes, const DeviceTraits& t
   return sources;
 }
 
+// The dense operator whose operands a group has: "m_grouped_bf16_gemm_nn_contiguous" is made of
+// "bf16_gemm_nn".
+std::string dense_name(std::string_view op) {
+  const auto contains = [op](std::string_view part) { return op.find(part) != op.npos; };
+  const std::string_view types = contains("bf16") ? "bf16" : contains("fp4") ? "fp8_fp4" : "fp8";
+  const std::size_t letters = op.find("_gemm_") + 6;
+  return std::string(types) + "_gemm_" + std::string(op.substr(letters, 2));
+}
+
+// Layouts and strides of a grouped operator on contiguous tensors, from those of one group.
+std::vector<GroupedProblem> grouped_problems(std::string_view op, const GemmProblem& group) {
+  GroupedProblem p;
+  p.gemm = group;
+  p.num_groups = 8;
+  p.d_group = group.m * group.n;
+  p.a_group = group.m * group.a.stride_bytes;
+  p.b_group = (group.b.major == Major::K ? group.n : group.k) * group.b.stride_bytes;
+  std::vector<Grouping> groupings = {Grouping::Labels, Grouping::Ends};
+  if (op.find("_masked") != op.npos) groupings = {Grouping::Counts};
+  if (op.substr(0, 2) == "k_") {
+    groupings = {Grouping::Sizes};
+    p.is_flat = ops::k_storage_of(op) == ops::KStorage::Flat;
+    p.gemm.k *= p.num_groups;
+    p.gemm.b_scale.gran_mn = 1;
+    if (op.find("_fp4_") != op.npos) p.gemm.a.type = p.gemm.b.type = ElementType::E2m1;
+    if (op.find("_fp4_") != op.npos) p.gemm.a_scale.gran_k = p.gemm.b_scale.gran_k;
+    set_contiguous(p.gemm);
+  }
+  std::vector<GroupedProblem> problems;
+  for (const Grouping grouping : groupings) {
+    p.grouping = grouping;
+    problems.push_back(p);
+  }
+  return problems;
+}
+
+std::vector<KernelSource> grouped_kernels(const Sizes& sizes, const DeviceTraits& traits) {
+  Sizes dense = sizes;
+  dense.op = dense_name(sizes.op);
+  std::vector<KernelSource> sources;
+  for (GemmProblem g : recipes_of(dense)) {
+    for (const std::int64_t n : sizes.n) {
+      for (const std::int64_t k : sizes.k) {
+        for (const OutputType d_type : sizes.d_types) {
+          g.n = g.d_stride = n;
+          g.k = k;
+          g.d_type = d_type;
+          set_contiguous(g);
+          for (const GroupedProblem& p : grouped_problems(sizes.op, g)) {
+            plan_grouped(p, traits, current_knobs(), sizes.op);  // refuses what a call would
+            for (const GroupedPlan& plan : reachable_grouped_plans(p, traits))
+              sources.push_back(source_of(plan));
+          }
+        }
+      }
+    }
+  }
+  return sources;
+}
+
 // One row per family of operators: the beginning of its names.
 struct Family {
   std::string_view stem;
@@ -140,9 +203,10 @@ struct Family {
 };
 
 constexpr Family kFamilies[] = {
-    {"fp8_gemm_", gemm_kernels},
-    {"fp8_fp4_gemm_", gemm_kernels},
-    {"bf16_gemm_", gemm_kernels},
+    {"fp8_gemm_", gemm_kernels},          {"fp8_fp4_gemm_", gemm_kernels},
+    {"bf16_gemm_", gemm_kernels},         {"m_grouped_", grouped_kernels},
+    {"k_grouped_", grouped_kernels},      {"fp8_m_grouped_", grouped_kernels},
+    {"bf16_m_grouped_", grouped_kernels},
 };
 
 // Many sizes share a kernel: each is named once.
@@ -159,7 +223,8 @@ std::vector<KernelSource> kernels_of(const Sizes& sizes, const DeviceTraits& tra
     return once;
   }
   refuse(Rule::KnownOp, {"precompile", "op", "\"" + sizes.op + "\""},
-         {"those whose names begin with fp8_gemm_, fp8_fp4_gemm_ or bf16_gemm_"});
+         {"those whose names begin with fp8_gemm_, fp8_fp4_gemm_, bf16_gemm_, m_grouped_ or "
+          "k_grouped_"});
 }
 
 }  // namespace

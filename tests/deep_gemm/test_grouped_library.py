@@ -159,3 +159,24 @@ def test_supports_knows_groups_along_k(arch: str | None) -> None:
     assert not ok and "K_SIZES_SUM" in why
     answer = deep_gemm.plan(name, x, x, d, [128, 256], layout, arch=arch or "90a")
     assert "bf16_gemm" in answer["kernel"] and "\n" not in answer["plan"]
+
+
+def test_precompile_names_what_calls_use() -> None:
+    for name in NAMES:
+        if "fp4" in name and name.startswith("m_"):
+            continue  # precompiles FP8 with FP4 weights, the published pair
+        args, _ = arguments(name)
+        before = deep_gemm.precompile(name, 16, 128, dtypes=[torch.bfloat16, torch.float32])
+        assert before["kernels"] and not before["failed"]
+        compiles = deep_gemm.counters()["compiles"]
+        operator(name)(*args)
+        assert deep_gemm.counters()["compiles"] == compiles, name
+
+
+@pytest.mark.parametrize("arch", ["90a", "80"])
+def test_precompile_lists_kernels_of_another_machine(arch: str) -> None:
+    for name in NAMES:
+        found = deep_gemm.precompile(name, 1024, 512, arch=arch, dry_run=True)
+        kernels = {kernel["name"] for kernel in found["kernels"]}
+        assert any("grouped" in kernel for kernel in kernels), name
+        assert all(kernel.startswith(("sm90_", "portable_")) for kernel in kernels), name
