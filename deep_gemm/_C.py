@@ -28,6 +28,7 @@ from ._facade.dense import (
     fp8_gemm_tn,
     fp8_gemm_tt,
 )
+from ._facade.einsum import einsum, fp8_einsum
 from ._facade.grouped import (
     bf16_m_grouped_gemm_nt_masked,
     fp8_m_grouped_gemm_nt_masked,
@@ -64,6 +65,15 @@ from ._facade.mega import (
     get_symm_buffer_size_for_nvfp4_mega_moe,
     get_token_alignment_for_mega_moe,
 )
+from ._facade.plain import (
+    batched_symm,
+    batched_syrk,
+    cublaslt_gemm_nn,
+    cublaslt_gemm_nt,
+    cublaslt_gemm_tn,
+    cublaslt_gemm_tt,
+    fp8_gemm_nt_skip_head_mid,
+)
 from .knobs import (
     get_deterministic_algorithms,
     get_k_alignment_for_contiguous_layout,
@@ -91,11 +101,19 @@ from .utils.layout import (
 )
 
 __all__ = [
+    "batched_symm",
+    "batched_syrk",
     "bf16_gemm_nn",
     "bf16_gemm_nt",
     "bf16_gemm_tn",
     "bf16_gemm_tt",
     "bf16_m_grouped_gemm_nt_masked",
+    "cublaslt_gemm_nn",
+    "cublaslt_gemm_nt",
+    "cublaslt_gemm_tn",
+    "cublaslt_gemm_tt",
+    "einsum",
+    "fp8_einsum",
     "fp8_fp4_gemm_nn",
     "fp8_fp4_gemm_nt",
     "fp8_fp4_gemm_tn",
@@ -104,6 +122,7 @@ __all__ = [
     "fp8_fp4_paged_mqa_logits",
     "fp8_gemm_nn",
     "fp8_gemm_nt",
+    "fp8_gemm_nt_skip_head_mid",
     "fp8_gemm_tn",
     "fp8_gemm_tt",
     "fp8_m_grouped_gemm_nt_masked",

@@ -10,20 +10,15 @@ __all__ = ["reason"]
 
 _SPARSE = "sparse logits are not in this version"
 _MEGA = "the fused mega operators are not in this version"
-_VENDOR = "it calls a vendor library that this package does not link; bf16_gemm_* serves bfloat16"
 
 _REASONS = {
+    "cublaslt_nvfp4_": "it needs Blackwell's block-scaled tensor cores and a vendor library",
     "bf16_gemm_nt_skip_head_mid": "it was never published; use bf16_gemm_nt",
-    "cublaslt_": _VENDOR,
-    "batched_sy": _VENDOR,
     "fp4_gemm_nt": "FP4 operands are served by fp8_fp4_gemm_nt",
-    "fp8_gemm_nt_skip_head_mid": "newer releases removed it; use fp8_gemm_nt on the kept columns",
     "gemm_fp8_fp8_bf16_nt": "renamed: use fp8_gemm_nt",
     "m_grouped_gemm_fp8_fp8_bf16_nt_": "renamed: use m_grouped_fp8_gemm_nt_*",
     "get_col_major_tma_aligned_tensor": "renamed: use get_mn_major_tma_aligned_tensor",
     "get_m_alignment_for_contiguous": "use get_mk_alignment_for_contiguous_layout",
-    "einsum": "einsum is not in this version",
-    "fp8_einsum": "not in this version; deep_gemm.reference.fp8_einsum is its definition",
     "fp8_fp4_sparse_": _SPARSE,
     "fp8_fp4_paged_sparse_": _SPARSE,
     "get_sparse_mqa_": _SPARSE,
@@ -39,7 +34,6 @@ _REASONS = {
     "get_symm_buffer_": _MEGA,
     "get_block_m_for_": _MEGA,
     "get_bf16_mega_gate_config": _MEGA,
-    "legacy": "the Triton kernels of the legacy module are not in this version",
     "set_compile_mode": "there is no such mode: precompile(...) and DG_JIT_MODE take its place",
     "get_compile_mode": "there is no such mode: precompile(...) and DG_JIT_MODE take its place",
 }

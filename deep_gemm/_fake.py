@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import torch
 
-from . import _fakes_grouped, _fakes_logits
+from . import _fakes_einsum, _fakes_grouped, _fakes_logits
 from .reference import bf16_gemm, fp8_gemm, tf32_hc_prenorm_gemm
 
 __all__ = ["FAKES", "register"]
@@ -27,6 +27,7 @@ _REFERENCE_SCHEMAS = {
     "_reference_tf32_hc_prenorm_gemm": (
         "(Tensor a, Tensor b, Tensor(d!) d, Tensor(e!) sqr_sum, SymInt? num_splits) -> ()"
     ),
+    **_fakes_einsum.REFERENCE_SCHEMAS,
     **_fakes_grouped.REFERENCE_SCHEMAS,
     **_fakes_logits.REFERENCE_SCHEMAS,
 }
@@ -48,6 +49,7 @@ FAKES = (
     | _fakes_grouped.FAKES
     | _fakes_logits.FAKES
 )
+FAKES |= _fakes_einsum.FAKES
 FAKES["tf32_hc_prenorm_gemm"] = _writes_d_in_place
 
 
@@ -105,6 +107,7 @@ _REFERENCES = {
     "_reference_fp8_gemm": _reference_fp8_gemm,
     "_reference_bf16_gemm": _reference_bf16_gemm,
     "_reference_tf32_hc_prenorm_gemm": _reference_tf32_hc_prenorm_gemm,
+    **_fakes_einsum.REFERENCES,
     **_fakes_grouped.REFERENCES,
     **_fakes_logits.REFERENCES,
 }

@@ -91,6 +91,13 @@ def _query_args(
     call.apply_defaults()
     given = dict(call.arguments)
     lines: dict[str, object] = {"op": op, "arch": arch, "device": device_of_arch(arch)}
+    if op == "einsum" and given["expr"] == "bmk,bnk->mn":
+        sizes = ((x.size(1), x.size(0) * x.size(2)) for x in (given["a"], given["b"]))
+        rows = [torch.empty(size, dtype=given["a"].dtype, device="meta") for size in sizes]
+        return _query_args("bf16_gemm_nt", (*rows, given["d"], given["c"]), {}, arch or "90a")
+    if op.endswith("einsum"):
+        lines["expr"] = given.pop("expr")
+        given.pop("use_cublaslt", None)
     if op.endswith("mqa_logits"):
         return lines | _logits_lines(op, given, arch)
     if "recipe" in given:
@@ -115,8 +122,36 @@ def _query_args(
     return lines
 
 
+# Made of other operators or of torch's, so that there is no plan to ask for.
+_COMPOSED = (
+    "batched_symm",
+    "batched_syrk",
+    "cublaslt_gemm_nn",
+    "cublaslt_gemm_nt",
+    "cublaslt_gemm_tn",
+    "cublaslt_gemm_tt",
+    "fp8_gemm_nt_skip_head_mid",
+)
+
+
 def _is_operator(op: str) -> bool:
-    return any(schema.startswith(f"{op}(") for schema in _ops.query("schemas"))
+    return op in _COMPOSED or any(schema.startswith(f"{op}(") for schema in _ops.query("schemas"))
+
+
+def _on_meta(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return torch.empty_strided(value.size(), value.stride(), dtype=value.dtype, device="meta")
+    return tuple(map(_on_meta, value)) if isinstance(value, (tuple, list)) else value
+
+
+def _supports_composed(op: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, str]:
+    """The call itself on tensors without data."""
+    meta = {name: _on_meta(value) for name, value in kwargs.items()}
+    try:
+        getattr(_C, op)(*map(_on_meta, args), **meta)
+    except (errors.Unsupported, errors.InvalidArgument) as error:
+        return False, str(error)
+    return True, ""
 
 
 def supports(op: str, *args: Any, arch: str | None = None, **kwargs: Any) -> tuple[bool, str]:
@@ -129,6 +164,8 @@ def supports(op: str, *args: Any, arch: str | None = None, **kwargs: Any) -> tup
         return False, _absent.reason(op) or f"deep_gemm has no operator {op!r}"
     if not args and not kwargs:
         return True, ""
+    if op in _COMPOSED:
+        return _supports_composed(op, args, kwargs)
     try:
         answer = _ops.query("supports", **_query_args(op, args, kwargs, arch))
     except (errors.Unsupported, errors.InvalidArgument) as error:

@@ -238,6 +238,10 @@ const char* const kSchemas[] = {
     "SymInt num_sms, "
     "Tensor? indices=None"
     ") -> Tensor",
+    // Batched, in einsum notation; scales in the order in which their operand is stored.
+    "einsum(str expr, Tensor a, Tensor b, Tensor(d!) d, Tensor? c=None) -> ()",
+    "fp8_einsum(str expr, Tensor a, Tensor a_scale, Tensor b, Tensor b_scale, Tensor(d!) d, "
+    "Tensor? c=None, SymInt gran_m=1, SymInt gran_n=128, SymInt gran_k=128) -> ()",
     // Hyper-connection: d[s] = a @ b^T over part s of k, and the square sums of a's rows.
     "tf32_hc_prenorm_gemm(Tensor a, Tensor b, Tensor(d!) d, Tensor(e!) sqr_sum, "
     "SymInt? num_splits=None) -> ()",

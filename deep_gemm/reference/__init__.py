@@ -2,7 +2,7 @@
 
 from ._scales import dequantise, expand_scale, unpack_data
 from .attention import mqa_logits, paged_mqa_logits, split_kv_cache
-from .einsum import fp8_einsum
+from .einsum import einsum, fp8_einsum
 from .gemm import bf16_gemm, fp8_gemm
 from .grouped import k_grouped, m_grouped_contiguous, m_grouped_masked, psum_ranges
 from .hyperconnection import round_tf32, tf32_hc_prenorm_gemm
@@ -10,6 +10,7 @@ from .hyperconnection import round_tf32, tf32_hc_prenorm_gemm
 __all__ = [
     "bf16_gemm",
     "dequantise",
+    "einsum",
     "expand_scale",
     "fp8_einsum",
     "fp8_gemm",

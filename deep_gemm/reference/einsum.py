@@ -1,5 +1,6 @@
-"""Scaled einsum in plain torch (contract 2.10).
+"""Batched products in einsum notation, in plain torch (contract 2.9 and 2.10).
 
+want = reference.einsum("bhr,hdr->bhd", a, b)
 want = reference.fp8_einsum("bhr,hdr->bhd", (a, a_scale), (b, b_scale))
 """
 
@@ -11,7 +12,7 @@ import torch
 
 from ._scales import dequantise
 
-__all__ = ["fp8_einsum"]
+__all__ = ["einsum", "fp8_einsum"]
 
 # Permutation of a and of b to (batch, mn, k), and of the [batch, m, n] product to the output.
 _FORMS = {
@@ -19,6 +20,24 @@ _FORMS = {
     "bhd,hdr->bhr": ((1, 0, 2), (0, 2, 1), (1, 0, 2)),
     "bhd,bhr->hdr": ((1, 2, 0), (1, 2, 0), (0, 1, 2)),
 }
+
+
+def einsum(
+    expr: str,
+    a: torch.Tensor,
+    b: torch.Tensor,
+    c: torch.Tensor | None = None,
+    *,
+    dtype: torch.dtype = torch.float64,
+) -> torch.Tensor:
+    """The three batched forms, and "bmk,bnk->mn", which sums over the batch.
+
+    Raises ValueError for another expression.
+    """
+    if expr not in _FORMS and expr != "bmk,bnk->mn":
+        raise ValueError(f"Unsupported einsum expression: {expr}")
+    out = torch.einsum(expr, a.to(dtype), b.to(dtype))
+    return out if c is None else out + c.to(dtype)
 
 
 def fp8_einsum(

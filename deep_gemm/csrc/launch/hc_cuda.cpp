@@ -72,6 +72,7 @@ class PreparedSm90Hc final : public PreparedHc {
     params_.k_blocks = static_cast<int>((p.k + 63) / 64);
     params_.splits = static_cast<int>(p.splits);
     params_.tiles = plan.tiles;
+    params_.b_stride = p.b_stride;
     params_.lanes = plan.lanes;
     options_.num_smem_bytes = plan.smem_bytes;
     options_.grid_dim = cuda::Dim3(plan.grid);
@@ -87,6 +88,7 @@ class PreparedSm90Hc final : public PreparedHc {
     put_map(params.b, b_, at.b);
     params.d = at.d;
     params.sqr_sum = at.sqr_sum;
+    params.b_data = at.b;
     kernel_->launch(options_, params);
     return true;
   }

@@ -37,8 +37,8 @@ HostHcPlan plan_host(const HcProblem& p, const DeviceTraits& traits) {
 // ---- Portable ----
 
 bool is_whole(const HcProblem& p) {
-  return p.alignment >= 16 && p.k % 32 == 0 && p.a_stride % 8 == 0 &&
-         p.b_stride % 4 == 0 && p.a_stride < (std::int64_t{1} << 26);
+  return p.alignment >= 16 && p.k % 32 == 0 && p.a_stride % 8 == 0 && p.b_stride % 4 == 0 &&
+         p.a_stride < (std::int64_t{1} << 26);
 }
 
 PortableHcPlan portable_plan(const plan::HcFlatRow& row, const HcProblem& p) {
@@ -89,8 +89,9 @@ bool fits_sm90(const HcProblem& p) {
 int sm90_smem_bytes(const HcConfig& c) {
   const int rows = 64 * c.math_warpgroups, out_rows = c.cluster == 1 ? 1 : rows;
   const int bytes = c.a_stages * rows * 128 + c.b_slots * c.n * 256 +
-                    c.converters * c.raw_depth * c.n * 256 + 2 * out_rows * (c.n + 1) * 4 +
-                    16 * c.a_stages + 16 * c.b_slots + 8 * c.converters * c.raw_depth + 8;
+                    c.converters * c.raw_depth * (c.b_at_once ? 16 : c.n * 256) +
+                    2 * out_rows * (c.n + 1) * 4 + 16 * c.a_stages + 16 * c.b_slots +
+                    8 * c.converters * c.raw_depth + 8;
   return (bytes + 1023) / 1024 * 1024;
 }
 
@@ -116,6 +117,9 @@ Sm90HcPlan plan_sm90(const HcProblem& p, const DeviceTraits& traits, int num_sms
     plan.config.math_warpgroups = 2;
   }
   plan.config.b_slots = plan::kHcBSlots;
+  plan.config.b_at_once =
+      plan::kHcSplitAtOnce && p.k % 64 == 0 &&
+      ceil_div(ceil_div(p.k / 64, p.splits), plan.config.cluster) <= plan::kHcBSlots;
   plan.config.a_stages = plan.config.math_warpgroups == 1 ? plan::kHcStages64 : plan::kHcStages128;
   while (sm90_smem_bytes(plan.config) > traits.smem_bytes && plan.config.a_stages > 2)
     --plan.config.a_stages;

@@ -46,4 +46,8 @@ inline constexpr int kHcManySplits = 8, kHcManySplitsCluster = 4;
 inline constexpr int kHcStages64 = 12, kHcStages128 = 4;
 inline constexpr int kHcBSlots = 8;
 
+// Where a share of K fits the B slots: all threads split it before the block meets. Compiled and
+// ready, off until it has been measured (bench/NOTES_hc_mqa.md).
+inline constexpr bool kHcSplitAtOnce = false;
+
 }  // namespace deep_gemm::plan

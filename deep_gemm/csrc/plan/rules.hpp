@@ -77,6 +77,10 @@ enum class Rule {
   LogitsCache,
   LogitsAligned,
   LogitsPage,
+  // einsum
+  EinsumExpression,
+  EinsumRank,
+  EinsumBatch,
   // hyper-connection
   HcDtype,
   HcSameK,

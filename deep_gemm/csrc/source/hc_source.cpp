@@ -74,6 +74,7 @@ constexpr HcConfig kConfig{{
     .converters = {},
     .raw_depth = {},
     .cluster = {},
+    .b_at_once = {},
 }};
 static_assert(sizeof(sm90::HcSmem<kConfig>) == {});
 
@@ -84,7 +85,7 @@ extern "C" __global__ void __launch_bounds__({}, 1)
 }}
 )",
       c.n, c.math_warpgroups, c.a_stages, c.b_slots, c.converters, c.raw_depth, c.cluster,
-      plan.smem_bytes, plan.threads, source.name);
+      c.b_at_once ? "true" : "false", plan.smem_bytes, plan.threads, source.name);
   return source;
 }
 

@@ -18,26 +18,31 @@ struct HcConfig {
   int converters = 7;       // warps that split B, 3 or 7
   int raw_depth = 1;        // fp32 blocks of B in flight a converting warp
   int cluster = 1;          // blocks that divide the K range of one split and add up in fixed order
+  // Every thread splits its part of B before the block meets, instead of converters while it works:
+  // b_slots hold the whole share, and k is a multiple of 64.
+  bool b_at_once = false;
 };
 
 // Grid: cluster * splits * lanes blocks. Cluster c takes split c % splits and the row tiles c /
 // splits, c / splits + lanes, ...
 struct HcParams {
-  TensorMap a;     // bf16 [m, k], box {64, 64 * math_warpgroups}, 128-byte swizzle
-  TensorMap b;     // fp32 [n, k], box {64, n}, no swizzle
-  float* d;        // [splits, m, n], contiguous
-  float* sqr_sum;  // [splits, m], contiguous
-  int m;           // rows, at least 1
-  int k_blocks;    // k / 64
-  int splits;      // at least 1; the first k_blocks % splits take one block more
-  int tiles;       // row tiles
-  int lanes;       // clusters a split, at most tiles
+  TensorMap a;          // bf16 [m, k], box {64, 64 * math_warpgroups}, 128-byte swizzle
+  TensorMap b;          // fp32 [n, k], box {64, n}, no swizzle
+  float* d;             // [splits, m, n], contiguous
+  float* sqr_sum;       // [splits, m], contiguous
+  const float* b_data;  // of map b, for b_at_once
+  long long b_stride;   // rows, elements
+  int m;                // rows, at least 1
+  int k_blocks;         // k / 64
+  int splits;           // at least 1; the first k_blocks % splits take one block more
+  int tiles;            // row tiles
+  int lanes;            // clusters a split, at most tiles
   int reserved;
 };
 
 static_assert(sizeof(HcParams) == 320 && alignof(HcParams) == 64);
 #ifndef __CUDACC_RTC__  // NVRTC has no offsetof; the sizes above still hold there
-static_assert(__builtin_offsetof(HcParams, d) == 256 && __builtin_offsetof(HcParams, m) == 272);
+static_assert(__builtin_offsetof(HcParams, d) == 256 && __builtin_offsetof(HcParams, m) == 288);
 #endif
 
 }  // namespace deep_gemm

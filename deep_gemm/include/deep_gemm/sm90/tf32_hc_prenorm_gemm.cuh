@@ -43,6 +43,7 @@ struct HcDerived : HcContract<C> {
   static constexpr int kABytes = kRows * 128;          // bf16
   static constexpr int kRawBytes = C.n * kBlockK * 4;  // fp32
   static constexpr int kBBytes = 2 * C.n * 128;        // two bf16 terms
+  static_assert(!C.b_at_once || C.raw_depth == 1);
   static constexpr int kOutRows = C.cluster == 1 ? 1 : kRows;
 };
 
@@ -52,7 +53,7 @@ struct HcSmem {
   using D = HcDerived<C>;
   alignas(1024) u8 a[C.a_stages][D::kABytes];  // 128-byte swizzle
   alignas(1024) u8 b[C.b_slots][D::kBBytes];   // 128-byte swizzle; high terms, then low terms
-  alignas(1024) u8 raw[C.converters][C.raw_depth][D::kRawBytes];
+  alignas(1024) u8 raw[C.converters][C.raw_depth][C.b_at_once ? 16 : D::kRawBytes];
   // A block's sums, for its cluster; tiles alternate.
   alignas(16) float out[2][D::kOutRows][C.n];
   alignas(16) float out_squares[2][D::kOutRows];
@@ -219,6 +220,55 @@ struct HcConvert {
   }
 };
 
+// All threads but the copying warp's split the share's B, eight values a thread and turn.
+template <HcConfig C>
+struct HcSplitAtOnce {
+  using D = HcDerived<C>;
+  static constexpr int kBatch = 4;  // loads under way together
+
+  DG_DEVICE static u32 pair(float x, float y, u32& low) {
+    const numeric::Bf16Pair p = numeric::split_tf32(__float_as_uint(x));
+    const numeric::Bf16Pair q = numeric::split_tf32(__float_as_uint(y));
+    low = numeric::pack_high_halves(p.low, q.low);
+    return numeric::pack_high_halves(p.high, q.high);
+  }
+
+  DG_DEVICE static void run(const HcParams& params, HcSmem<C>& smem, const HcShare& share) {
+    const i32 thread = static_cast<i32>(threadIdx.x);
+    const i32 self = thread < D::kMathThreads ? thread : thread - 32;
+    const i32 units = share.count * C.n * 8;  // of 8 values
+    const float* b = params.b_data + static_cast<i64>(share.first) * D::kBlockK;
+#pragma unroll 1
+    for (i32 first = self; first < units; first += (D::kThreads - 32) * kBatch) {
+      ptx::Floats4 x[kBatch][2];
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) {
+        const i32 unit = first + i * (D::kThreads - 32), row = unit / 8 % C.n;
+        const float* p = b + row * params.b_stride + unit / (8 * C.n) * D::kBlockK + unit % 8 * 8;
+        if (unit < units) {
+          x[i][0] = ptx::load_global_floats4(p);
+          x[i][1] = ptx::load_global_floats4(p + 4);
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) {
+        const i32 unit = first + i * (D::kThreads - 32), row = unit / 8 % C.n;
+        if (unit >= units) break;
+        ptx::Words4 high, low;
+        high.x = pair(x[i][0].x, x[i][0].y, low.x);
+        high.y = pair(x[i][0].z, x[i][0].w, low.y);
+        high.z = pair(x[i][1].x, x[i][1].y, low.z);
+        high.w = pair(x[i][1].z, x[i][1].w, low.w);
+        u8* slot = smem.b[unit / (8 * C.n)] + layout::swizzle128(row, unit % 8);
+        *reinterpret_cast<ptx::Words4*>(slot) = high;
+        *reinterpret_cast<ptx::Words4*>(slot + C.n * layout::kRowBytes) = low;
+      }
+    }
+    // Ordering: these stores come before the math warps' wgmma reads, across the block's barrier.
+    ptx::fence_proxy_async_shared();
+  }
+};
+
 // A warpgroup multiplies its 64 rows and sums their squares while the tensor cores work.
 template <HcConfig C>
 struct HcMath {
@@ -347,7 +397,8 @@ struct HcMath {
       for (int i = 0; i < C.n; ++i) product[i] = 0.0f;
       if (share.resident) b_at = {};
       for (i32 kb = 0; kb < share.count; ++kb, at.advance(), b_at.advance()) {
-        if (!share.resident || tile_count == 0) smem.b_ring.wait_full(b_at);
+        if constexpr (!C.b_at_once)
+          if (!share.resident || tile_count == 0) smem.b_ring.wait_full(b_at);
         smem.a_ring.wait_full(at);
         issue(product, a_desc + at.slot * layout::descriptor_bytes(D::kABytes),
               b_desc + b_at.slot * layout::descriptor_bytes(D::kBBytes));
@@ -389,7 +440,11 @@ DG_DEVICE void tf32_hc_prenorm_gemm(const HcParams& params, u8* shared) {
   ptx::griddep_wait();
   HcCopy<C> copy;
   if (warp == D::kMathWarps && lane == 0) copy.begin(params, smem, share);
-  if (warp > D::kMathWarps && lane == 0) HcConvert<C>::begin(params, smem, share, converter);
+  if constexpr (C.b_at_once) {
+    if (warp != D::kMathWarps) HcSplitAtOnce<C>::run(params, smem, share);
+  } else if (warp > D::kMathWarps && lane == 0) {
+    HcConvert<C>::begin(params, smem, share, converter);
+  }
   __syncthreads();
   if constexpr (C.cluster > 1) {
     ptx::cluster_arrive_relaxed();
@@ -399,7 +454,7 @@ DG_DEVICE void tf32_hc_prenorm_gemm(const HcParams& params, u8* shared) {
     if (lane == 0) copy.run(params, smem, share);
     ptx::warp_sync();
   } else if (warp > D::kMathWarps) {
-    HcConvert<C>::run(params, smem, share, converter, lane);
+    if constexpr (!C.b_at_once) HcConvert<C>::run(params, smem, share, converter, lane);
   } else {
     HcMath<C>::run(params, smem, share, rank, warp / 4);
   }
