@@ -4,7 +4,7 @@ Re-exports only. Importing needs torch and nothing else, and touches no device.
 """
 
 from . import _C as _C
-from . import epilogue, errors, knobs, legacy, mega, reference, testing, utils
+from . import epilogue, errors, knobs, legacy, locality_domain, mega, reference, testing, utils
 from ._absent import reason as _absent_reason
 from ._C import (
     batched_symm,
@@ -72,6 +72,13 @@ from .knobs import (
     shutdown,
     use_deterministic_algorithms,
 )
+from .locality_domain import (
+    destroy_localizer,
+    get_num_locality_domains,
+    is_localization_available,
+    is_localized,
+    localize,
+)
 from .mega import (
     SymmBuffer,
     get_symm_buffer_for_mega_moe,
@@ -107,6 +114,7 @@ __all__ = [
     "cublaslt_gemm_nt",
     "cublaslt_gemm_tn",
     "cublaslt_gemm_tt",
+    "destroy_localizer",
     "doctor",
     "einsum",
     "epilogue",
@@ -131,17 +139,22 @@ __all__ = [
     "get_deterministic_algorithms",
     "get_ignore_compile_dims",
     "get_mqa_logits_metadata",
+    "get_num_locality_domains",
     "get_num_sms",
     "get_paged_mqa_logits_metadata",
     "get_pdl",
     "get_symm_buffer_for_mega_moe",
     "get_tc_util",
+    "is_localization_available",
+    "is_localized",
     "k_grouped_bf16_gemm_tn_contiguous",
     "k_grouped_fp4_gemm_nt_contiguous",
     "k_grouped_fp8_gemm_nt_contiguous",
     "k_grouped_fp8_gemm_tn_contiguous",
     "knobs",
     "legacy",
+    "locality_domain",
+    "localize",
     "m_grouped_bf16_gemm_nn_contiguous",
     "m_grouped_bf16_gemm_nt_contiguous",
     "m_grouped_bf16_gemm_nt_masked",

@@ -158,15 +158,6 @@ constexpr RuleInfo kRules[] = {
      "pass a copy, or a view that begins there."},
     {Rule::LogitsPage, "LOGITS_PAGE", kArgument, "a page has 1 to 65536 keys; 64 is the fastest.",
      "pass the block_kv of the cache."},
-    {Rule::EinsumExpression, "EINSUM_EXPRESSION", kUnsupported,
-     "Unsupported einsum expression: {0}. There are bhr,hdr->bhd, bhd,hdr->bhr, bhd,bhr->hdr and, "
-     "in bfloat16, bmk,bnk->mn.",
-     "write the product as one of these, or use torch.einsum."},
-    {Rule::EinsumRank, "EINSUM_RANK", kArgument, "{0} has 3 dimensions, one a letter.",
-     "add the missing one with [None]."},
-    {Rule::EinsumBatch, "EINSUM_BATCH", kArgument,
-     "all tensors have the same batch: a has {0}, dimension {2} here has {1}.",
-     "check the letters of the expression against the shapes."},
     {Rule::HcDtype, "HC_DTYPE", kArgument, "a is bfloat16; b, d and sqr_sum are float32.",
      "cast a with .bfloat16() and b with .float(), and allocate the outputs as float32."},
     {Rule::HcSameK, "HC_SAME_K", kArgument,
@@ -234,6 +225,16 @@ constexpr RuleInfo kRules[] = {
     {Rule::KnownKey, "KNOWN_KEY", kArgument, "the keys of this question are {0}.",
      "use one of these keys."},
     {Rule::Described, "DESCRIBED", kArgument, "{0}.", "see csrc/control.h for the form."},
+
+    {Rule::EinsumExpression, "EINSUM_EXPRESSION", kUnsupported,
+     "Unsupported einsum expression: {0}. There are bhr,hdr->bhd, bhd,hdr->bhr, bhd,bhr->hdr and, "
+     "in bfloat16, bmk,bnk->mn.",
+     "write the product as one of these, or use torch.einsum."},
+    {Rule::EinsumRank, "EINSUM_RANK", kArgument, "{0} has 3 dimensions, one a letter.",
+     "add the missing one with [None]."},
+    {Rule::EinsumBatch, "EINSUM_BATCH", kArgument,
+     "all tensors have the same batch: a has {0}, dimension {2} here has {1}.",
+     "check the letters of the expression against the shapes."},
 };
 
 constexpr bool is_in_order() {

@@ -77,10 +77,6 @@ enum class Rule {
   LogitsCache,
   LogitsAligned,
   LogitsPage,
-  // einsum
-  EinsumExpression,
-  EinsumRank,
-  EinsumBatch,
   // hyper-connection
   HcDtype,
   HcSameK,
@@ -112,6 +108,10 @@ enum class Rule {
   KnownOp,
   KnownKey,
   Described,
+  // einsum
+  EinsumExpression,
+  EinsumRank,
+  EinsumBatch,
   Count,
 };
 
