@@ -151,19 +151,19 @@ HcPlan plan_hc(const HcProblem& p, const DeviceTraits& traits, const Knobs& knob
 }
 
 std::string to_line(const HcPlan& plan) {
-  using deep_jit::str::format;
+  namespace str = deep_jit::str;
   if (const auto* h = std::get_if<HostHcPlan>(&plan))
-    return format("host columns {} block {} grid {} threads {} workspace {}", h->columns,
-                  h->block_m, h->grid_m, h->num_threads, h->workspace_bytes);
+    return str::format("host columns {} block {} grid {} threads {} workspace {}", h->columns,
+                       h->block_m, h->grid_m, h->num_threads, h->workspace_bytes);
   if (const auto* p = std::get_if<PortableHcPlan>(&plan)) {
     const HcFlatConfig& c = p->config;
-    return format(
+    return str::format(
         "portable columns {} rows {}x{}x16 warps_k {} depth {} chunk {}{} grid {}x{} smem {}",
         c.columns, c.warps_m, c.row_tiles, c.warps_k, c.depth, c.chunk_k,
         c.is_whole ? "" : " guarded", p->grid_x, p->grid_y, p->smem_bytes);
   }
   const auto& s = std::get<Sm90HcPlan>(plan);
-  return format(
+  return str::format(
       "sm90 n {} rows {} stages {} b_slots {} cluster {} tiles {} lanes {} grid {} smem {}",
       s.config.n, 64 * s.config.math_warpgroups, s.config.a_stages, s.config.b_slots,
       s.config.cluster, s.tiles, s.lanes, s.grid, s.smem_bytes);

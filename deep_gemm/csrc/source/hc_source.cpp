@@ -5,13 +5,13 @@
 namespace deep_gemm {
 namespace {
 
-using deep_jit::str::format;
+namespace str = deep_jit::str;
 
 // The names contain what profilers look for: tf32_hc_prenorm_gemm.
 KernelSource text_of(const HostHcPlan& plan) {
   KernelSource source;
   source.name = "host_tf32_hc_prenorm_gemm";
-  source.text = format(
+  source.text = str::format(
       R"(#include <deep_gemm/host/hc.hpp>
 
 using namespace deep_gemm;
@@ -30,7 +30,7 @@ KernelSource text_of(const PortableHcPlan& plan) {
   const HcFlatConfig& c = plan.config;
   KernelSource source;
   source.name = "portable_tf32_hc_prenorm_gemm";
-  source.text = format(
+  source.text = str::format(
       R"(#include <deep_gemm/portable/hc.cuh>
 
 using namespace deep_gemm;
@@ -61,7 +61,7 @@ KernelSource text_of(const Sm90HcPlan& plan) {
   const HcConfig& c = plan.config;
   KernelSource source;
   source.name = "sm90_tf32_hc_prenorm_gemm";
-  source.text = format(
+  source.text = str::format(
       R"(#include <deep_gemm/sm90/tf32_hc_prenorm_gemm.cuh>
 
 using namespace deep_gemm;

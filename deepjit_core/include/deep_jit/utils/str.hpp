@@ -40,7 +40,7 @@ std::string join(const Range& range, std::string_view separator) {
   for (const auto& item : range) {
     if (!is_first) text.append(separator);
     is_first = false;
-    text += format("{}", item);
+    text += str::format("{}", item);
   }
   return text;
 }
@@ -48,7 +48,7 @@ std::string join(const Range& range, std::string_view separator) {
 template <class T>
   requires std::is_arithmetic_v<T>
 std::string number(T value) {
-  return format("{}", value);
+  return str::format("{}", value);
 }
 
 inline bool starts_with(std::string_view text, std::string_view prefix) {
