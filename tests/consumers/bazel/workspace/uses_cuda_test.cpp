@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include <deep_jit/backend/cuda/backend.hpp>
+#include <deep_jit/runtime/runtime.hpp>
 
 using namespace deep_jit;
 
