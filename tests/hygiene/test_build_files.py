@@ -13,6 +13,7 @@ from tools.checks import build_files, tree
 
 ROOT = tree.root()
 PACKAGES = [path for path in tree.files(ROOT) if path.name == "BUILD.bazel"]
+HOUSES = {"backends_ascend", "backends_cuda", "backends_host", "deep_gemm", "deepjit_core"}
 NAMES = [path.relative_to(ROOT).as_posix() for path in PACKAGES]
 
 
@@ -96,3 +97,24 @@ def test_a_build_file_is_read_as_data(tmp_path: Path) -> None:
     package, library = build_files.targets(path)
     assert package.rule == "package"
     assert (library.name, library.values["srcs"]) == ("a", ["a.cpp", "b.cpp"])
+
+
+def test_bazels_wheel_declares_every_file_that_setuptools_ships() -> None:
+    """The cheap half of tests/packaging: names alone, without building anything."""
+    kinds = {"deep_gemm", "helpers", "package_files", "headers", "kernel_sources"}
+    declared = {
+        f"{package}/{name}"
+        for package, target in build_files.all_targets(ROOT)
+        if target.name in kinds and package.split("/")[0] in HOUSES
+        for kind in ("srcs", "hdrs", "data")
+        for name in target.values.get(kind, [])
+        if not name.startswith((":", "//"))
+    }
+    shipped = {
+        path.relative_to(ROOT).as_posix()
+        for house in HOUSES
+        for path in tree.files(ROOT / house / ("" if house == "deep_gemm" else "include"))
+        if path.name not in {"BUILD.bazel", "README.md"}
+    }
+    shipped = {name for name in shipped if not name.startswith("deep_gemm/csrc/")}
+    assert sorted(shipped ^ declared) == []
