@@ -161,9 +161,9 @@ TEST(GemmPlanCuda, RefusalsAreNamedByRule) {
   CHECK_THROWS(plan_gemm(scaled(std::int64_t{1} << 31, 1, 1), gpu(80), {}), kUnsupported,
                "SIZE_LIMIT");
   Sm90GemmPlan tile;
-  tile.tile.block_n = 96;
+  tile.tile.block_n = 72;
   CHECK(plan::first_broken_rule(scaled(1, 64, 128), tile, gpu(90)).rule == Rule::TileAtom);
-  tile.tile = {.block_m = 256, .block_n = 256};
+  tile.tile = {.block_n = 256, .products = 2};
   CHECK(plan::first_broken_rule(scaled(1, 64, 128), tile, gpu(90)).rule == Rule::Registers);
   tile.tile = {.stages = 9};
   CHECK(plan::first_broken_rule(scaled(1, 64, 128), tile, gpu(90)).rule == Rule::SmemBytes);
