@@ -61,11 +61,12 @@ PortableGroupedPlan portable_plan(const GroupedProblem& p, const PortableTileRow
                                   int num_sms) {
   PortableGemmPlan plan;
   plan.config = portable_config(p.gemm, row);
+  plan.config.blocks_per_sm = 1;  // schedulers of groups hold registers too
   plan.num_threads = portable_threads(plan.config);
   plan.smem_bytes = static_cast<int>(portable_smem_bytes(plan.config));
   plan.band = kPortableBand;
-  plan.grid =
-      grid_of(most_tiles(p, row.block_m, row.block_n), std::int64_t{num_sms} * row.blocks_per_sm);
+  const int blocks = std::max(1, p.gemm.is_scaled() ? row.scaled_blocks_per_sm : row.blocks_per_sm);
+  plan.grid = grid_of(most_tiles(p, row.block_m, row.block_n), std::int64_t{num_sms} * blocks);
   return {plan, p.grouping, p.is_flat};
 }
 

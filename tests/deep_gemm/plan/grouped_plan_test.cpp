@@ -110,10 +110,13 @@ TEST(GroupedPlan, TheHopperKernelTakesWhatItsMapsCover) {
 }
 
 TEST(GroupedPlan, EveryRowOfTheHopperTableIsLegalAndChosenSomewhere) {
-  std::set<int> chosen;
-  for (const std::int64_t m : {1, 64, 65, 4096}) {
-    const auto plan = plan_grouped(grouped(Grouping::Counts, 8, m, 4096, 7168), gpu(90), {}, "op");
-    chosen.insert(std::get<Sm90GroupedPlan>(plan).gemm.tile.block_m);
+  std::set<std::pair<int, int>> chosen;
+  for (const std::int64_t m : {1, 64, 65, 928, 4096}) {
+    for (const std::int64_t n : {128, 576, 4096, 7168}) {
+      const auto plan = plan_grouped(grouped(Grouping::Counts, 4, m, n, 7168), gpu(90), {}, "op");
+      const TileConfig& tile = std::get<Sm90GroupedPlan>(plan).gemm.tile;
+      chosen.insert({tile.block_m, tile.block_n});
+    }
   }
   CHECK_EQ(chosen.size(), std::size(plan::kSm90GroupedTiles));
 }

@@ -16,11 +16,12 @@ constexpr PortableGemmConfig kConfig{
     .warps_m = 2,
     .warps_n = 4,
     .stages = 2,
+    .blocks_per_sm = 1,
 };
 
 static_assert(sizeof(portable::Smem<kConfig>) == 67584, "the plan counts shared memory as it is");
 
-extern "C" __global__ void __launch_bounds__(256, 1)
+extern "C" __global__ void __launch_bounds__(256, kConfig.blocks_per_sm)
     portable_m_grouped_fp8_gemm(const __grid_constant__ PortableGemmParams params) {
   extern __shared__ __align__(128) u8 shared[];
   portable::gemm<kConfig, sched::PortableLabels<kConfig>>(params, shared);
