@@ -10,6 +10,7 @@ constexpr HcConfig kConfig{
     .converters = 7,
     .raw_depth = 1,
     .cluster = 1,
+    .b_at_once = false,
 };
 static_assert(sizeof(sm90::HcSmem<kConfig>) == 1);
 
