@@ -92,11 +92,14 @@ def _query_args(
     given = dict(call.arguments)
     lines: dict[str, object] = {"op": op, "arch": arch, "device": device_of_arch(arch)}
     if op == "einsum" and given["expr"] == "bmk,bnk->mn":
-        sizes = ((x.size(1), x.size(0) * x.size(2)) for x in (given["a"], given["b"]))
-        rows = [torch.empty(size, dtype=given["a"].dtype, device="meta") for size in sizes]
-        return _query_args("bf16_gemm_nt", (*rows, given["d"], given["c"]), {}, arch or "90a")
+        lines["op"] = "bf16_gemm_nt"  # as the facade does it: a longer sum over k
+        for name in ("a", "b"):
+            batch, rows, k = given.pop(name).shape
+            device = "" if given["d"].device.type == "meta" else f":{given['d'].device}"
+            lines[name] = f"bfloat16:{rows}x{batch * k}:{batch * k}x1{device}"
+        given.pop("expr")
     if op.endswith("einsum"):
-        lines["expr"] = given.pop("expr")
+        lines["expr"] = given.pop("expr", None)
         given.pop("use_cublaslt", None)
     if op.endswith("mqa_logits"):
         return lines | _logits_lines(op, given, arch)
