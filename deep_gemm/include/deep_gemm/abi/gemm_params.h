@@ -30,7 +30,7 @@ struct TileConfig {
   int block_k = 128;  // bytes of K a ring slot
   int stages = 4;     // ring slots
   int math_warpgroups = 2;  // 1 to 3
-  int n_parts = 1;          // a warpgroup works through its columns in this many parts
+  int n_parts = 1;          // products a K block: 1, or 2 of half the columns
   int products = 1;     // 2: the next product is under way while this one is scaled into the sum
   int store_slots = 2;  // 2 KB staging buffers a math warp
   int cluster = 1;      // blocks that share an operand

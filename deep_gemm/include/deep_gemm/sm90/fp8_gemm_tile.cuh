@@ -36,7 +36,7 @@ template <TileConfig C>
 struct Fp8Derived : Fp8Contract<C> {
   static constexpr int kMathThreads = 128 * C.math_warpgroups;
   static constexpr int kThreads = kMathThreads + 128;
-  static constexpr int kLoaderRegs = C.math_warpgroups == 3 ? 32 : 40;
+  static constexpr int kLoaderRegs = C.math_warpgroups == 3 ? 32 : C.math_warpgroups == 2 ? 40 : 96;
   static constexpr int kMathRegs = C.math_warpgroups == 3   ? 160
                                    : C.math_warpgroups == 2 ? 232
                                                             : 240;
