@@ -61,9 +61,11 @@ def results(kind: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("case", npu_cases.CASES["with"], ids=lambda case: case.__name__)
 def test_with_a_back_end_called_npu(case: object) -> None:
-    assert results("with")[case.__name__] == ""
+    text = results("with")[case.__name__]
+    assert text == "", text
 
 
 @pytest.mark.parametrize("case", npu_cases.CASES["without"], ids=lambda case: case.__name__)
 def test_without_a_back_end_called_npu(case: object) -> None:
-    assert results("without")[case.__name__] == ""
+    text = results("without")[case.__name__]
+    assert text == "", text

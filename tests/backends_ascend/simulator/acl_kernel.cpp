@@ -31,6 +31,7 @@ struct Function {
 
 struct Binary {
   int device = 0;
+  int file = -1;
   void* library = nullptr;
   std::map<std::string, Function> functions;
   std::atomic<int> num_pending{0};
@@ -45,15 +46,14 @@ std::mutex& binaries_mutex() {
   return *one;
 }
 
-// From an anonymous file: nothing is left behind, whoever ends the process.
-void* load_library(const std::string& bytes) {
-  const int file = memfd_create("kernel", 0);
-  if (file < 0 || write(file, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
-    return nullptr;
-  const std::string path = "/proc/self/fd/" + std::to_string(file);
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  close(file);
-  return library;
+// From an anonymous file: nothing is left behind, whoever ends the process. It stays open as long
+// as the library: dlopen knows libraries by path, and the next file would get the same number.
+void load_library(Binary& binary, const std::string& bytes) {
+  binary.file = memfd_create("kernel", 0);
+  const auto size = static_cast<ssize_t>(bytes.size());
+  if (binary.file < 0 || write(binary.file, bytes.data(), bytes.size()) != size) return;
+  const std::string path = "/proc/self/fd/" + std::to_string(binary.file);
+  binary.library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
 std::uint32_t magic_of(const std::map<std::string, Function>& functions) {
@@ -93,7 +93,7 @@ aclError load(const std::string& bytes, const aclrtBinaryLoadOptions* options,
   auto binary = std::make_unique<Binary>();
   binary->device = sim::current_device();
   for (const sim::Section& section : file.sections)
-    if (section.name == sim::kHostSection) binary->library = load_library(section.bytes);
+    if (section.name == sim::kHostSection) load_library(*binary, section.bytes);
   const std::string meta = sim::kMeta;
   for (const sim::Section& section : file.sections) {
     if (section.type != SHT_NOTE || section.name.compare(0, meta.size(), meta) != 0) continue;
@@ -232,6 +232,7 @@ SIM_API aclError aclrtBinaryUnLoad(aclrtBinHandle handle) {
   }
   const std::lock_guard<std::mutex> guard(binaries_mutex());
   if (binary->library != nullptr) dlclose(binary->library);
+  if (binary->file >= 0) close(binary->file);
   binaries().erase(binary);
   return ACL_SUCCESS;
 }
