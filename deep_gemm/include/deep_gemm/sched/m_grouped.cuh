@@ -36,7 +36,8 @@ struct ContiguousIndex : Dense<C> {
     const i32 lane = static_cast<i32>(threadIdx.x % 32);
     i32 low = kNone, high = kNone;  // the two smallest groups above `passed`
     bool is_late = false;           // rows of a group in a half that begins with padding
-#pragma unroll
+                                    // Not unrolled: the loader has 40 registers.
+#pragma unroll 1
     for (int i = 0; i < C.block_m / 32; ++i) {
       const i32 row = tile.row + 32 * i + lane;
       const i32 value = row < tile.row_end ? label(row) : -1;
