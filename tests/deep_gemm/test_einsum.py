@@ -167,7 +167,9 @@ def test_a_wrong_call_is_refused_by_rule(
     operands = [torch.zeros(x, dtype=torch.bfloat16) for x in (a, b, d)]
     with pytest.raises((errors.InvalidArgument, errors.Unsupported), match=f"Rule {rule}") as why:
         deep_gemm.einsum(expr, *operands)
-    assert rule != "EINSUM_EXPRESSION" or "Unsupported einsum expression: ij,jk->ik" in str(why.value)
+    assert rule != "EINSUM_EXPRESSION" or "Unsupported einsum expression: ij,jk->ik" in str(
+        why.value
+    )
 
 
 def operator(name: str) -> torch._ops.OpOverload:
