@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,19 @@ NAMESPACE: str = _lib.dg_namespace().decode()
 
 def init(root: str | Path = ROOT) -> None:
     """Tell the extension where `include/` and the other data files are."""
-    if _lib.dg_init(str(root).encode()) != 0:
+    root = os.fspath(root)
+    if not Path(root, "include/deep_gemm").is_dir():
+        raise errors.InvalidArgument(
+            errors.describe(
+                "init",
+                "library_root",
+                repr(root),
+                "PACKAGE_ROOT",
+                "the root of the package holds include/deep_gemm",
+                f"leave it as it is, {str(ROOT)!r}",
+            )
+        )
+    if _lib.dg_init(root.encode()) != 0:
         raise errors.Internal(f"deep_gemm: {root} was refused as package root")
 
 

@@ -5,7 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+import torch
+
 import deep_gemm
+from deep_gemm import errors
 
 ROOT = Path(deep_gemm.__file__).absolute().parents[1]
 # What torch itself says where NumPy is absent.
@@ -113,3 +117,14 @@ def test_without_a_compiler_the_references_answer_and_say_so_once(tmp_path: Path
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("warning: no C++ compiler") == 1, done.stderr
+
+
+def test_a_folder_that_is_no_package_is_refused_as_root(tmp_path: Path) -> None:
+    with pytest.raises(errors.InvalidArgument, match="PACKAGE_ROOT"):
+        deep_gemm._C.init(str(tmp_path))
+    with pytest.raises(TypeError):
+        deep_gemm._C.init(object())
+    a = torch.ones(2, 64, dtype=torch.bfloat16)
+    d = torch.empty(2, 2)
+    deep_gemm.bf16_gemm_nt(a, a, d)
+    assert bool((d == 64).all())
