@@ -12,12 +12,15 @@ Ranks trust each other: a pack that a rank sends is unpacked into the receiver's
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import os
+import pickle
 import tempfile
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import torch
 import torch.distributed as dist
 
 from . import _ops, errors, support
@@ -120,11 +123,24 @@ class Report:
 
 
 def _gather(value: Any, group: dist.ProcessGroup | None) -> list[Any]:
+    """What every rank has; torch's own all_gather_object wants NumPy, this package does not."""
     if group is None:
         return [value]
-    values: list[Any] = [None] * dist.get_world_size(group)
-    dist.all_gather_object(values, value, group=group)
-    return values
+    # A group of NCCL alone moves tensors of its GPU.
+    device = "cuda" if dist.get_backend(group) == "nccl" else "cpu"
+    data = bytearray(pickle.dumps(value))
+    ranks = range(dist.get_world_size(group))
+    sizes = [torch.zeros(1, dtype=torch.int64, device=device) for _ in ranks]
+    dist.all_gather(sizes, torch.tensor([len(data)], device=device), group=group)
+    most = max(int(size) for size in sizes)
+    padded = torch.zeros(most, dtype=torch.uint8, device=device)
+    padded[: len(data)] = torch.frombuffer(data, dtype=torch.uint8).to(device)
+    parts = [torch.empty_like(padded) for _ in sizes]
+    dist.all_gather(parts, padded, group=group)
+    return [
+        pickle.loads(ctypes.string_at(part.data_ptr(), int(size)))
+        for part, size in zip([part.cpu() for part in parts], sizes, strict=True)
+    ]
 
 
 def _questions(shapes: Iterable[Linear], report: Report) -> list[dict[str, Any]]:
