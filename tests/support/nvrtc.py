@@ -33,6 +33,8 @@ class Report:
 
 
 def _folders() -> Iterator[Path]:
+    if named := os.environ.get("DJ_JIT_NVRTC_LIBRARY"):
+        yield Path(named).resolve().parent
     found = importlib.util.find_spec("nvidia")
     for folder in (found.submodule_search_locations or ()) if found else ():
         yield from sorted(Path(folder).glob("*/lib"))
@@ -92,5 +94,7 @@ def nvrtc_or_skip() -> Nvrtc:
     """NVRTC of this machine; skips the test with the reason where there is none."""
     library = _load()
     if library is None:
-        pytest.skip("no libnvrtc.so of CUDA 12 or 13 under nvidia/*/lib, CUDA_HOME or /usr/local")
+        pytest.skip(
+            "no libnvrtc.so of CUDA 12 or 13 by DJ_JIT_NVRTC_LIBRARY, nvidia/*/lib, CUDA_HOME or /usr/local"
+        )
     return Nvrtc(library)
