@@ -19,9 +19,9 @@ inline constexpr HcFlatRow kHcFlatRows[] = {
     {1, 1, 16, 3, 0, true, "16 rows: one wave of warps covers 512 of k"},
     {2, 1, 16, 2, 0, true, "32 rows: no warp shares its part of B with another"},
     {2, 2, 8, 2, 0, true, "64 rows: splitting B twice costs less than meeting for it"},
-    {2, 4, 4, 3, 512, true, "128 rows: B's terms are shared"},
-    {2, 8, 2, 3, 512, true, "256 rows"},
-    {2, 16, 1, 3, 512, true, "512 rows: no sum crosses warps"},
+    {2, 4, 4, 2, 512, true, "128 rows: B's terms are shared"},
+    {2, 8, 2, 2, 512, true, "256 rows"},
+    {2, 16, 1, 2, 512, true, "512 rows: no sum crosses warps; a depth of 3 spills with 32 columns"},
     {1, 1, 8, 1, 0, false, "16 rows, k or addresses that are not whole"},
     {2, 4, 1, 1, 256, false, "128 rows, likewise"},
 };
