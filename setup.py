@@ -17,7 +17,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -28,9 +27,6 @@ from setuptools.command.build_py import build_py
 
 # Not resolved: Bazel lays links to the sources side by side.
 ROOT = Path(__file__).absolute().parent
-sys.path.insert(0, str(ROOT))
-
-from tools.packaging.platform_tag import platform_tag  # noqa: E402
 
 INCLUDE_DIRS = [
     ".",
@@ -55,6 +51,18 @@ os.environ.setdefault("SOURCE_DATE_EPOCH", "315532800")
 def extension_sources() -> list[str]:
     """Every source of the extension, relative to the repository."""
     return sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("deep_gemm/csrc/**/*.cpp"))
+
+
+def platform_tag(library: Path) -> str:
+    """What tools/packaging/platform_tag.py says of the extension."""
+    # By its file: any installed package may be called tools.
+    path = ROOT / "tools/packaging/platform_tag.py"
+    spec = importlib.util.spec_from_file_location("platform_tag", path)
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"{path} is missing")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.platform_tag(library)
 
 
 def torch_target_version() -> str:

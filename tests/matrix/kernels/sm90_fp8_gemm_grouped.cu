@@ -4,9 +4,10 @@
 namespace {
 constexpr deep_gemm::TileConfig kTile{.block_m = 128,
                                       .block_n = 192,
-                                      .stages = 5,
-                                      .cluster = 2,
-                                      .share = deep_gemm::Share::A,
+                                      .stages = 4,
+                                      .n_parts = 2,
+                                      .products = 2,
+                                      .store_slots = 3,
                                       .groups = deep_gemm::Groups::ContiguousIndex};
 }
 
