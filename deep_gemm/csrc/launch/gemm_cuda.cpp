@@ -34,13 +34,7 @@ class PreparedPortableGemm final : public PreparedGemm {
 
   bool launch(const GemmAddresses& at) const override {
     PortableGemmParams params = params_;
-    params.a.data = at.a;
-    params.b.data = at.b;
-    params.a_scale.data = at.a_scale;
-    params.b_scale.data = at.b_scale;
-    params.d = at.d;
-    params.c = at.c;
-    params.alpha = at.alpha;
+    set_addresses(params, at);
     kernel_->launch(options_, params);
     return true;
   }

@@ -46,14 +46,8 @@ class PreparedPortableGrouped final : public PreparedGrouped {
 
   bool launch(const GroupedAddresses& at) const override {
     PortableGemmParams params = params_;
-    params.a.data = at.a;
-    params.b.data = at.b;
-    params.a_scale.data = at.a_scale;
-    params.b_scale.data = at.b_scale;
-    params.d = at.d;
-    params.c = at.c;
+    set_addresses(params, at);
     params.layout = at.layout;
-    params.alpha = at.alpha;
     kernel_->launch(options_, params);
     return true;
   }

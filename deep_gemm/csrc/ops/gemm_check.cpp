@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include <deep_gemm/csrc/plan/rules.hpp>
+#include <deep_gemm/csrc/problem/sizes.hpp>
 
 namespace deep_gemm::ops {
 namespace {
-
-std::int64_t ceil_div(std::int64_t x, std::int64_t by) { return (x + by - 1) / by; }
 
 // One tensor of a call: every rule names it the same way.
 struct Argument {

@@ -1,10 +1,9 @@
 #include <deep_gemm/csrc/ops/grouped_check.hpp>
 #include <deep_gemm/csrc/plan/rules.hpp>
+#include <deep_gemm/csrc/problem/sizes.hpp>
 
 namespace deep_gemm::ops {
 namespace {
-
-std::int64_t ceil_div(std::int64_t x, std::int64_t by) { return (x + by - 1) / by; }
 
 void require(bool is_kept, Rule rule, std::string_view op, std::string_view name,
              const TensorFacts& facts, std::initializer_list<Detail> details = {}) {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include <deep_gemm/csrc/problem/sizes.hpp>
+
 namespace deep_gemm::plan {
 namespace {
-
-std::int64_t ceil_div(std::int64_t x, std::int64_t by) { return (x + by - 1) / by; }
 
 // Rounded figures of an Ampere-class SM.
 constexpr double kFmaPerCycle = 1024 * 0.7;

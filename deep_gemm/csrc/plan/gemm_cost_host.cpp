@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <deep_gemm/csrc/problem/sizes.hpp>
+
 namespace deep_gemm::plan {
 namespace {
 
@@ -10,9 +12,6 @@ constexpr double kPackCyclesPerElement = 0.9;
 constexpr double kTileCycles = 20;     // to start a register tile and add it to the sums
 constexpr double kBlockCycles = 3000;  // to take a block and write its part of d
 constexpr double kL3BytesPerCycle = 8;
-
-std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + to - 1) / to * to; }
-std::int64_t ceil_div(std::int64_t x, std::int64_t by) { return (x + by - 1) / by; }
 
 double block_cycles(std::int64_t rows, std::int64_t cols, std::int64_t k, const HostGemmConfig& c,
                     std::int64_t l2_bytes) {

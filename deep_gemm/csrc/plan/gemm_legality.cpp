@@ -1,11 +1,8 @@
 #include <deep_gemm/csrc/plan/gemm_legality.hpp>
 
+#include <deep_gemm/csrc/problem/sizes.hpp>
+
 namespace deep_gemm::plan {
-namespace {
-
-constexpr std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + to - 1) / to * to; }
-
-}  // namespace
 
 std::int64_t host_workspace_bytes(const HostGemmConfig& config, std::int64_t block_m,
                                   std::int64_t block_n) {

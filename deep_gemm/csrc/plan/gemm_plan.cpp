@@ -7,13 +7,11 @@
 #include <deep_gemm/csrc/plan/gemm_plan_cuda.hpp>
 #include <deep_gemm/csrc/plan/gemm_tiles_host.hpp>
 #include <deep_gemm/csrc/plan/rules.hpp>
+#include <deep_gemm/csrc/problem/sizes.hpp>
 #include <deep_jit/utils/exception.hpp>
 
 namespace deep_gemm {
 namespace {
-
-std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + to - 1) / to * to; }
-std::int64_t ceil_div(std::int64_t x, std::int64_t by) { return (x + by - 1) / by; }
 
 const plan::RegisterTileRow& register_tile(const DeviceTraits& traits, std::string_view op) {
   for (const auto& row : plan::kRegisterTiles)

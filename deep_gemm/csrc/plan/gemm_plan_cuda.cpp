@@ -7,12 +7,10 @@
 #include <deep_gemm/csrc/plan/gemm_legality.hpp>
 #include <deep_gemm/csrc/plan/gemm_tiles_sm90.hpp>
 #include <deep_gemm/csrc/plan/rules.hpp>
+#include <deep_gemm/csrc/problem/sizes.hpp>
 
 namespace deep_gemm::plan {
 namespace {
-
-std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + to - 1) / to * to; }
-std::int64_t ceil_div(std::int64_t x, std::int64_t by) { return (x + by - 1) / by; }
 
 int element_access(const GemmOperand& x) { return x.type == ElementType::Bf16 ? 2 : 1; }
 

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 
+#include <deep_gemm/csrc/problem/sizes.hpp>
+
 namespace deep_gemm {
 namespace {
-
-std::int64_t ceil_div(std::int64_t x, std::int64_t by) { return (x + by - 1) / by; }
-std::int64_t round_up(std::int64_t x, std::int64_t to) { return ceil_div(x, to) * to; }
 
 std::vector<GroupRange> by_labels(const GroupedProblem& p, const std::int32_t* labels) {
   std::vector<GroupRange> ranges;

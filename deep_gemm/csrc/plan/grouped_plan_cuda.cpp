@@ -7,13 +7,12 @@
 #include <deep_gemm/csrc/plan/gemm_plan_cuda.hpp>
 #include <deep_gemm/csrc/plan/grouped_tiles_sm90.hpp>
 #include <deep_gemm/csrc/plan/rules.hpp>
+#include <deep_gemm/csrc/problem/sizes.hpp>
 
 namespace deep_gemm::plan {
 namespace {
 
 constexpr std::int64_t kMaxRows = (std::int64_t{1} << 31) - 1;
-
-std::int64_t ceil_div(std::int64_t x, std::int64_t by) { return (x + by - 1) / by; }
 
 // The most tiles that any layout can give.
 std::int64_t most_tiles(const GroupedProblem& p, int block_m, int block_n) {

@@ -5,14 +5,12 @@
 
 #include <deep_gemm/csrc/plan/hc_tiles.hpp>
 #include <deep_gemm/csrc/plan/rules.hpp>
+#include <deep_gemm/csrc/problem/sizes.hpp>
 #include <deep_jit/utils/exception.hpp>
 #include <deep_jit/utils/str.hpp>
 
 namespace deep_gemm {
 namespace {
-
-constexpr std::int64_t ceil_div(std::int64_t x, std::int64_t by) { return (x + by - 1) / by; }
-constexpr std::int64_t round_up(std::int64_t x, std::int64_t to) { return ceil_div(x, to) * to; }
 
 int columns_of(std::int64_t n) {
   return static_cast<int>(std::min<std::int64_t>(round_up(n, 8), 32));

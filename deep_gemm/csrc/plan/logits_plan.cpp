@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include <deep_gemm/csrc/plan/rules.hpp>
+#include <deep_gemm/csrc/problem/sizes.hpp>
 #include <deep_jit/utils/exception.hpp>
 #include <deep_jit/utils/str.hpp>
 
 namespace deep_gemm {
 namespace {
-
-std::int64_t ceil_div(std::int64_t x, std::int64_t by) { return (x + by - 1) / by; }
 
 // Queries that a block runs over its decoded keys: enough to pay for decoding, few enough that
 // there are blocks for everyone.

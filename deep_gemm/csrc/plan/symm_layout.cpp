@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <deep_gemm/csrc/plan/rules.hpp>
+#include <deep_gemm/csrc/problem/sizes.hpp>
 
 namespace deep_gemm {
 namespace {
@@ -10,8 +11,6 @@ namespace {
 constexpr std::int64_t kRegionAlignment = 1024;  // what swizzled copies need of a base address
 constexpr std::int64_t kMegaTileRows = 192;      // of the tallest tile a fused kernel uses
 constexpr std::int64_t kListVersion = 1, kHeader = 3, kViewWords = 4;
-
-std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + to - 1) / to * to; }
 
 // Data of one row of activations, and its scales: one byte an exponent or E4M3, four a word.
 struct RowTypes {

@@ -1,5 +1,6 @@
 #include <deep_gemm/csrc/problem/logits_problem.hpp>
 
+#include <deep_gemm/csrc/problem/sizes.hpp>
 #include <deep_jit/utils/str.hpp>
 
 namespace deep_gemm {
@@ -16,8 +17,6 @@ std::uint64_t mix_all(std::uint64_t seed, T... values) {
   ((seed = mix(seed, static_cast<std::uint64_t>(values))), ...);
   return seed;
 }
-
-std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + to - 1) / to * to; }
 
 const char* text_of(OutputType type) { return type == OutputType::Bf16 ? "bf16" : "f32"; }
 

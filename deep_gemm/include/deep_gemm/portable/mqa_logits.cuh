@@ -11,7 +11,7 @@
 
 #include <deep_gemm/abi/logits_params.h>
 #include <deep_gemm/portable/dependent.cuh>
-#include <deep_gemm/portable/widen.cuh>
+#include <deep_gemm/portable/widen_bf16.cuh>
 #include <deep_gemm/ptx/memory.cuh>
 
 namespace deep_gemm::portable {

@@ -9,7 +9,7 @@
 #pragma once
 
 #include <deep_gemm/abi/gemm_types.h>
-#include <deep_gemm/numeric/widen.cuh>
+#include <deep_gemm/numeric/widen_f16.cuh>
 #include <deep_gemm/ptx/async_copy.cuh>
 #include <deep_gemm/ptx/memory.cuh>
 #include <deep_gemm/ptx/mma.cuh>
