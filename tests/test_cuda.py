@@ -41,7 +41,7 @@ FUNCTIONS = (
     "demo_report",
 )
 
-pytestmark = pytest.mark.skipif(cuda_include_dir() is None, reason="needs CUDA's headers")
+pytestmark = pytest.mark.skipif(cuda_include_dir() is None, reason="not fetched: CUDA's headers")
 
 
 class Demo:

@@ -42,7 +42,9 @@ def acl_headers() -> Path:
         for folder in (Path(name), Path(name) / "include") if name else ():
             if (folder / "acl/acl_rt.h").exists():
                 return folder
-    pytest.skip("no ACL headers: set ASCEND_HEADERS, see tools/toolchains/ascend/README.md")
+    pytest.skip(
+        "not fetched: ACL headers; set ASCEND_HEADERS, see tools/toolchains/ascend/README.md"
+    )
 
 
 def cuda_headers() -> Path:
@@ -55,7 +57,7 @@ def cuda_headers() -> Path:
     for folder in (site / "nvidia/cu13/include", Path("/usr/local/cuda/include")):
         if (folder / "cuda.h").exists():
             return folder
-    pytest.skip("no cuda.h: pip install nvidia-cuda-runtime")
+    pytest.skip("not fetched: cuda.h; pip install nvidia-cuda-runtime")
 
 
 def torch_folder() -> Path:

@@ -33,7 +33,7 @@ def binaries() -> list[tuple[Path, dict]]:
     files = sorted({path for folder in folders for path in folder.rglob("*.o")})
     found = [(path, json.loads(path.with_suffix(".json").read_text())) for path in files]
     if not found:
-        pytest.skip("no device binaries: run under Bazel, or unpack ops-rec and set ASCEND_KERNELS")
+        pytest.skip("not fetched: device binaries; unpack ops-rec and set ASCEND_KERNELS")
     return found
 
 

@@ -23,7 +23,7 @@ from cuda_build import (
 
 pytestmark = [
     pytest.mark.skipif(bool(why_no_gpu()), reason=f"needs a GPU: {why_no_gpu()}"),
-    pytest.mark.skipif(cuda_include_dir() is None, reason="needs CUDA's headers"),
+    pytest.mark.skipif(cuda_include_dir() is None, reason="not fetched: CUDA's headers"),
 ]
 
 CASES = re.findall(r"DJT_CASE\((\w+)\)", (HERE / "gpu_cases.cpp").read_text())

@@ -59,7 +59,7 @@ def pybind_flags() -> list[str]:
     """Folders of pybind11 and Python.h, or a skip that says which is missing."""
     listing = os.environ.get("DJ_TEST_PACKAGING")
     if listing is None:
-        pytest.skip("needs pybind11, which Bazel fetches")
+        pytest.skip("not fetched: pybind11")
     python = Path(sysconfig.get_path("include"))
     if not (python / "Python.h").exists():
         pytest.skip("needs Python.h")
@@ -84,7 +84,7 @@ def test_a_header_compiles_alone(
     header: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     if header.startswith("deep_jit/backend/ascend/") and not fetched_folder("ascend_headers"):
-        pytest.skip("needs the ACL headers: run under Bazel, or set ASCEND_HEADERS")
+        pytest.skip("not fetched: the ACL headers; set ASCEND_HEADERS")
     source = tmp_path / "alone.cpp"
     source.write_text(f"#include <{header}>\n#include <{header}>\nint main() {{}}\n")
     flags = [*FLAGS, *include_flags()]

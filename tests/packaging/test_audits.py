@@ -17,7 +17,7 @@ def auditor(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     try:
         command, environment = tree.lint_tool(name)
     except FileNotFoundError as error:
-        pytest.skip(str(error))
+        pytest.skip(f"not fetched: {error}")
     return subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True)
 
 

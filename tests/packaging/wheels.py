@@ -37,7 +37,7 @@ def extension() -> Path:
     path = _runfile("deep_gemm/_C_extension.abi3.so")
     path = path or tree.root() / "deep_gemm/_C_extension.abi3.so"
     if not path.is_file():
-        pytest.skip("the extension is not built: python setup.py build_ext --inplace")
+        pytest.skip("not fetched: the extension is not built: python setup.py build_ext --inplace")
     return path
 
 

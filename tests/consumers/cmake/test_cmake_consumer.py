@@ -27,8 +27,8 @@ def cmake() -> str | None:
 
 
 pytestmark = [
-    pytest.mark.skipif(cmake() is None, reason="no cmake"),
-    pytest.mark.skipif(cuda_include_dir() is None, reason="needs CUDA's headers"),
+    pytest.mark.skipif(cmake() is None, reason="not fetched: CMake"),
+    pytest.mark.skipif(cuda_include_dir() is None, reason="not fetched: CUDA's headers"),
 ]
 
 

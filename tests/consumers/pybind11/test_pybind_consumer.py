@@ -36,9 +36,9 @@ def pybind_include() -> Path | None:
 
 PYTHON_INCLUDE = Path(sysconfig.get_path("include"))
 pytestmark = [
-    pytest.mark.skipif(pybind_include() is None, reason="needs pybind11"),
+    pytest.mark.skipif(pybind_include() is None, reason="not fetched: pybind11"),
     pytest.mark.skipif(not (PYTHON_INCLUDE / "Python.h").exists(), reason="needs Python.h"),
-    pytest.mark.skipif(cuda_include_dir() is None, reason="needs CUDA's headers"),
+    pytest.mark.skipif(cuda_include_dir() is None, reason="not fetched: CUDA's headers"),
 ]
 
 

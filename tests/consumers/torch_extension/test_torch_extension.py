@@ -40,7 +40,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             extensions[name] = ready
             continue
         if cuda_include_dir() is None:
-            pytest.skip("needs CUDA's headers")
+            pytest.skip("not fetched: CUDA's headers")
         extensions[name] = build_library(
             HERE / source, folder / f"{name}.abi3.so",
             "-isystem", str(root / "include"), f"-DTORCH_TARGET_VERSION={torch_target()}",
@@ -89,7 +89,7 @@ def auditor(name: str) -> tuple[list[str], dict[str, str]]:
     try:
         return tree.lint_tool(name)
     except FileNotFoundError as error:
-        pytest.skip(str(error))
+        pytest.skip(f"not fetched: {error}")
 
 
 def test_operands_without_a_gpu_are_refused_in_words(built: dict[str, Path]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,22 @@ class Shard:
         items[:] = items[self.index :: self.total]
 
 
+class NothingIsMissing:
+    """Fails what skips for want of something that Bazel fetches or builds.
+
+    Such reasons begin with "not fetched: ". By hand they are reasons to skip; here they mean that
+    the target does not declare what its test reads.
+    """
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self) -> Iterator[None]:
+        report = (yield).get_result()
+        if report.skipped and isinstance(report.longrepr, tuple):
+            reason = report.longrepr[2]
+            if "not fetched: " in reason:
+                report.outcome, report.longrepr = "failed", f"skipped under Bazel: {reason}"
+
+
 def main(arguments: list[str]) -> int:
     # Bazel hands no HOME on; what a test caches by default goes with the test.
     if home := os.environ.get("TEST_TMPDIR"):
@@ -34,7 +51,7 @@ def main(arguments: list[str]) -> int:
         options.append(f"--junitxml={xml}")
     if only := os.environ.get("TESTBRIDGE_TEST_ONLY"):
         options += ["-k", only]
-    plugins: list[object] = []
+    plugins: list[object] = [NothingIsMissing()]
     total = int(os.environ.get("TEST_TOTAL_SHARDS", "1"))
     if total > 1:
         Path(os.environ["TEST_SHARD_STATUS_FILE"]).touch()

@@ -25,7 +25,7 @@ def _wheel_impl(ctx):
         mnemonic = "Wheel",
         progress_message = "Packing " + str(ctx.label),
     )
-    return [DefaultInfo(files = depset([folder]))]
+    return [DefaultInfo(files = depset([folder]), runfiles = ctx.runfiles([folder]))]
 
 dj_wheel = rule(
     implementation = _wheel_impl,
