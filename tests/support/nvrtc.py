@@ -95,7 +95,7 @@ def nvrtc_or_skip() -> Nvrtc:
     library = _load()
     if library is None:
         pytest.skip(
-            "not fetched: libnvrtc.so of CUDA 12 or 13, neither by DJ_JIT_NVRTC_LIBRARY, under nvidia/*/lib, "
-            "in CUDA_HOME nor in /usr/local"
+            "not fetched: libnvrtc.so of CUDA 12 or 13, neither by DJ_JIT_NVRTC_LIBRARY, "
+            "under nvidia/*/lib, in CUDA_HOME nor in /usr/local"
         )
     return Nvrtc(library)
