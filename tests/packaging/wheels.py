@@ -2,8 +2,8 @@
 
     with zipfile.ZipFile(wheel(tmp)) as archive: ...
 
-Under Bazel it is //tools/packaging:wheel_for_tests; under plain pytest setuptools builds it from
-the checkout, around the extension that lies in it.
+Under Bazel it is the one of //tools/packaging that the test has among its data; under plain pytest
+setuptools builds it from the checkout, around the extension that lies in it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def build_wheel_files(root: Path, copy: Path) -> list[str]:
 
 def wheel(folder: Path) -> Path:
     """Path of the wheel under test; `folder` is scratch."""
-    built = _runfile("tools/packaging/wheel_for_tests")
+    built = _runfile("tools/packaging/wheel_for_tests") or _runfile("tools/packaging/wheel")
     return next(built.glob("*.whl")) if built else built_from_checkout(folder)
 
 
