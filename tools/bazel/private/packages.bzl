@@ -1,27 +1,34 @@
 """Installs locked Python packages: pip, hashes required, no dependency resolution, wheels only."""
 
+def _pyenv_versions(rctx, name):
+    """Interpreters called `name` that pyenv has: its shims run only the versions it is set to."""
+    home = rctx.os.environ.get("HOME", "")
+    versions = rctx.path(rctx.os.environ.get("PYENV_ROOT", home + "/.pyenv") + "/versions")
+    if not versions.exists:
+        return []
+    commands = [version.get_child("bin").get_child(name) for version in versions.readdir()]
+    return [command for command in commands if command.exists]
+
 def base_python(rctx, name = "python3"):
     """The real interpreter behind `name`, not a shim or a virtual environment; None if absent.
 
     Args:
       rctx: the repository context.
-      name: a command on PATH.
+      name: a command on PATH, or of one of pyenv's versions.
 
     Returns:
       struct(path, version), version as "3.11"; None where there is none.
     """
-    command = rctx.which(name)
-    if not command:
-        return None
-    asked = rctx.execute([command, "-c", """\
+    for command in [rctx.which(name)] + _pyenv_versions(rctx, name):
+        asked = rctx.execute([command, "-c", """\
 import os, sys
 print(os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable))
 print("%d.%d" % sys.version_info[:2])
-"""])
-    lines = asked.stdout.strip().split("\n")
-    if asked.return_code != 0 or len(lines) != 2:
-        return None
-    return struct(path = lines[0], version = lines[1])
+"""]) if command else None
+        lines = asked.stdout.strip().split("\n") if asked else []
+        if asked and asked.return_code == 0 and len(lines) == 2:
+            return struct(path = lines[0], version = lines[1])
+    return None
 
 def install_packages(rctx, python, lock, target, optional = False):
     """`pip install --target` of every line of a lock file.

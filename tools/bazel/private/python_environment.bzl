@@ -46,7 +46,7 @@ print(os.path.dirname(os.path.dirname(importlib.util.find_spec("torch").origin))
 def _python_environment_impl(rctx):
     python = base_python(rctx, rctx.attr.interpreter)
     if not python:
-        fail("No %s on PATH." % rctx.attr.interpreter)
+        fail("No %s on PATH, nor among pyenv's versions." % rctx.attr.interpreter)
     site = "lib/python%s/site-packages" % python.version
     for lock in rctx.attr.locks:
         install_packages(rctx, python.path, lock, site)

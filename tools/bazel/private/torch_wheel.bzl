@@ -27,7 +27,7 @@ exports_files(["site/torch/lib/libtorch_cpu.so", "torch.txt"])
 def _torch_wheel_impl(rctx):
     python = base_python(rctx, rctx.attr.interpreter)
     if not python:
-        fail("No %s on PATH." % rctx.attr.interpreter)
+        fail("No %s on PATH, nor among pyenv's versions." % rctx.attr.interpreter)
     locks = rctx.attr.locks
     if rctx.attr.preferred:
         # Why not one lock for both: pip prefers the build whose hash the index tells.
