@@ -19,6 +19,7 @@ from ._facade.dense import (
     bf16_gemm_nt,
     bf16_gemm_tn,
     bf16_gemm_tt,
+    fp4_gemm_nt,
     fp8_fp4_gemm_nn,
     fp8_fp4_gemm_nt,
     fp8_fp4_gemm_tn,
@@ -29,6 +30,7 @@ from ._facade.dense import (
     fp8_gemm_tt,
 )
 from ._facade.einsum import einsum, fp8_einsum
+from ._facade.gate import bf16_mega_gate
 from ._facade.grouped import (
     bf16_m_grouped_gemm_nt_masked,
     fp8_m_grouped_gemm_nt_masked,
@@ -65,6 +67,7 @@ from ._facade.mega import (
     get_symm_buffer_size_for_nvfp4_mega_moe,
     get_token_alignment_for_mega_moe,
 )
+from ._facade.nvfp4 import cublaslt_nvfp4_gemm_nt
 from ._facade.plain import (
     batched_symm,
     batched_syrk,
@@ -73,6 +76,12 @@ from ._facade.plain import (
     cublaslt_gemm_tn,
     cublaslt_gemm_tt,
     fp8_gemm_nt_skip_head_mid,
+)
+from ._facade.sparse_logits import (
+    fp8_fp4_paged_sparse_mqa_logits,
+    fp8_fp4_sparse_mqa_logits,
+    get_paged_sparse_mqa_logits_metadata,
+    get_sparse_mqa_logits_metadata,
 )
 from .knobs import (
     get_deterministic_algorithms,
@@ -108,11 +117,14 @@ __all__ = [
     "bf16_gemm_tn",
     "bf16_gemm_tt",
     "bf16_m_grouped_gemm_nt_masked",
+    "bf16_mega_gate",
     "cublaslt_gemm_nn",
     "cublaslt_gemm_nt",
     "cublaslt_gemm_tn",
     "cublaslt_gemm_tt",
+    "cublaslt_nvfp4_gemm_nt",
     "einsum",
+    "fp4_gemm_nt",
     "fp8_einsum",
     "fp8_fp4_gemm_nn",
     "fp8_fp4_gemm_nt",
@@ -120,6 +132,8 @@ __all__ = [
     "fp8_fp4_gemm_tt",
     "fp8_fp4_mqa_logits",
     "fp8_fp4_paged_mqa_logits",
+    "fp8_fp4_paged_sparse_mqa_logits",
+    "fp8_fp4_sparse_mqa_logits",
     "fp8_gemm_nn",
     "fp8_gemm_nt",
     "fp8_gemm_nt_skip_head_mid",
@@ -139,8 +153,10 @@ __all__ = [
     "get_mqa_logits_metadata",
     "get_num_sms",
     "get_paged_mqa_logits_metadata",
+    "get_paged_sparse_mqa_logits_metadata",
     "get_pdl",
     "get_ring_limit_for_mega_moe",
+    "get_sparse_mqa_logits_metadata",
     "get_symm_buffer_size_for_mega_moe",
     "get_symm_buffer_size_for_nvfp4_mega_moe",
     "get_tc_util",

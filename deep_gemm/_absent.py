@@ -8,21 +8,14 @@ from __future__ import annotations
 
 __all__ = ["reason"]
 
-_SPARSE = "sparse logits are not in this version"
 _MEGA = "the fused mega operators are not in this version"
 
 _REASONS = {
-    "cublaslt_nvfp4_": "it needs Blackwell's block-scaled tensor cores and a vendor library",
     "bf16_gemm_nt_skip_head_mid": "it was never published; use bf16_gemm_nt",
-    "fp4_gemm_nt": "FP4 operands are served by fp8_fp4_gemm_nt",
     "gemm_fp8_fp8_bf16_nt": "renamed: use fp8_gemm_nt",
     "m_grouped_gemm_fp8_fp8_bf16_nt_": "renamed: use m_grouped_fp8_gemm_nt_*",
     "get_col_major_tma_aligned_tensor": "renamed: use get_mn_major_tma_aligned_tensor",
     "get_m_alignment_for_contiguous": "use get_mk_alignment_for_contiguous_layout",
-    "fp8_fp4_sparse_": _SPARSE,
-    "fp8_fp4_paged_sparse_": _SPARSE,
-    "get_sparse_mqa_": _SPARSE,
-    "get_paged_sparse_mqa_": _SPARSE,
     "mega_": _MEGA,
     "bf16_mega_": _MEGA,
     "fp8_mega_": _MEGA,

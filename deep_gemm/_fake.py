@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import torch
 
-from . import _fakes_einsum, _fakes_grouped, _fakes_logits
+from . import _fakes_einsum, _fakes_gate, _fakes_grouped, _fakes_logits, _fakes_sparse
 from .reference import bf16_gemm, fp8_gemm, tf32_hc_prenorm_gemm
 
 __all__ = ["FAKES", "register"]
@@ -28,8 +28,10 @@ _REFERENCE_SCHEMAS = {
         "(Tensor a, Tensor b, Tensor(d!) d, Tensor(e!) sqr_sum, SymInt? num_splits) -> ()"
     ),
     **_fakes_einsum.REFERENCE_SCHEMAS,
+    **_fakes_gate.REFERENCE_SCHEMAS,
     **_fakes_grouped.REFERENCE_SCHEMAS,
     **_fakes_logits.REFERENCE_SCHEMAS,
+    **_fakes_sparse.REFERENCE_SCHEMAS,
 }
 
 _libraries: dict[str, torch.library.Library] = {}
@@ -48,9 +50,11 @@ FAKES = (
     }
     | _fakes_grouped.FAKES
     | _fakes_logits.FAKES
+    | _fakes_sparse.FAKES
 )
 FAKES |= _fakes_einsum.FAKES
-FAKES["tf32_hc_prenorm_gemm"] = _writes_d_in_place
+for _name in ("fp4_gemm_nt", "tf32_hc_prenorm_gemm", "bf16_mega_gate"):
+    FAKES[_name] = _writes_d_in_place
 
 
 def _packed_along_k(data: torch.Tensor) -> torch.Tensor:
@@ -108,8 +112,10 @@ _REFERENCES = {
     "_reference_bf16_gemm": _reference_bf16_gemm,
     "_reference_tf32_hc_prenorm_gemm": _reference_tf32_hc_prenorm_gemm,
     **_fakes_einsum.REFERENCES,
+    **_fakes_gate.REFERENCES,
     **_fakes_grouped.REFERENCES,
     **_fakes_logits.REFERENCES,
+    **_fakes_sparse.REFERENCES,
 }
 
 

@@ -11,14 +11,14 @@ import torch
 
 from . import reference
 
-__all__ = ["FAKES", "REFERENCES", "REFERENCE_SCHEMAS"]
+__all__ = ["FAKES", "REFERENCES", "REFERENCE_SCHEMAS", "new_logits"]
 
 
 def _align(x: int, to: int) -> int:
     return (x + to - 1) // to * to
 
 
-def _new_logits(
+def new_logits(
     like: torch.Tensor, rows: int, width: int, is_exact: bool, is_bf16: bool
 ) -> torch.Tensor:
     quantum = 512 if is_bf16 else 256
@@ -40,8 +40,8 @@ def _fp8_fp4_mqa_logits(
     bf16_logits: bool = False,
 ) -> torch.Tensor:
     if max_seqlen_k == 0:
-        return _new_logits(q, q.size(0), kv.size(0), False, bf16_logits)
-    return _new_logits(q, q.size(0), max_seqlen_k, True, bf16_logits)
+        return new_logits(q, q.size(0), kv.size(0), False, bf16_logits)
+    return new_logits(q, q.size(0), max_seqlen_k, True, bf16_logits)
 
 
 def _fp8_mqa_logits(
@@ -73,7 +73,7 @@ def _fp8_fp4_paged_mqa_logits(
     bf16_logits: bool = False,
     indices: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    return _new_logits(q, q.size(0) * q.size(1), max_context_len, True, bf16_logits)
+    return new_logits(q, q.size(0) * q.size(1), max_context_len, True, bf16_logits)
 
 
 def _fp8_paged_mqa_logits(
@@ -87,7 +87,7 @@ def _fp8_paged_mqa_logits(
     clean_logits: bool = False,
     indices: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    return _new_logits(q, q.size(0) * q.size(1), max_context_len, True, False)
+    return new_logits(q, q.size(0) * q.size(1), max_context_len, True, False)
 
 
 def _get_mqa_logits_metadata(

@@ -19,7 +19,9 @@ import torch
 
 from . import _C, _absent, _ops, errors
 from ._facade import _args
+from ._facade import gate as _gate
 from ._facade import logits as _logits
+from ._facade import sparse_logits as _sparse_logits
 
 __all__ = [
     "counters",
@@ -71,10 +73,19 @@ def _lines_of(op: str, name: str, value: Any) -> dict[str, object]:
     return {name: value}
 
 
-def _logits_lines(op: str, given: dict[str, Any], arch: str | None) -> dict[str, object]:
-    """Tensors of a logits call as facts: of another machine, wherever they lie now."""
+def _described(op: str, given: dict[str, Any]) -> dict[str, Any] | None:
+    """The call by the keys of its family; None: they are the arguments."""
+    if op.endswith("sparse_mqa_logits"):
+        return _sparse_logits.described(op, given)
+    if op.endswith("mqa_logits"):
+        return _logits.described(op, given)
+    return _gate.described(given) if op == "bf16_mega_gate" else None
+
+
+def _described_lines(described: dict[str, Any], arch: str | None) -> dict[str, object]:
+    """Tensors as facts: of another machine, wherever they lie now."""
     lines: dict[str, object] = {}
-    for name, value in _logits.described(op, given).items():
+    for name, value in described.items():
         if isinstance(value, torch.Tensor):
             facts = _facts(value)
             lines[name] = facts if arch is None else ":".join(facts.split(":")[:3])
@@ -101,8 +112,8 @@ def _query_args(
     if op.endswith("einsum"):
         lines["expr"] = given.pop("expr", None)
         given.pop("use_cublaslt", None)
-    if op.endswith("mqa_logits"):
-        return lines | _logits_lines(op, given, arch)
+    if (described := _described(op, given)) is not None:
+        return lines | _described_lines(described, arch)
     if "recipe" in given:
         for name in ("a", "b"):
             _args.pair(op, name, given[name])
@@ -133,6 +144,7 @@ _COMPOSED = (
     "cublaslt_gemm_nt",
     "cublaslt_gemm_tn",
     "cublaslt_gemm_tt",
+    "cublaslt_nvfp4_gemm_nt",
     "fp8_gemm_nt_skip_head_mid",
 )
 

@@ -26,6 +26,7 @@ __all__ = [
     "bf16_gemm_nt",
     "bf16_gemm_tn",
     "bf16_gemm_tt",
+    "fp4_gemm_nt",
     "fp8_fp4_gemm_nn",
     "fp8_fp4_gemm_nt",
     "fp8_fp4_gemm_tn",
@@ -176,6 +177,7 @@ fp8_gemm_nt = fp8_fp4_gemm_nt
 fp8_gemm_nn = fp8_fp4_gemm_nn
 fp8_gemm_tn = fp8_fp4_gemm_tn
 fp8_gemm_tt = fp8_fp4_gemm_tt
+fp4_gemm_nt = fp8_fp4_gemm_nt
 
 
 def bf16_gemm_nt(

@@ -84,7 +84,7 @@ std::vector<GemmProblem> recipes_of(const Sizes& sizes) {
   if (op.substr(0, 4) == "bf16") return {p};
   p.a_scale.type = p.b_scale.type = ScaleType::F32;
   p.a.type = p.b.type = ElementType::E4m3;
-  const bool has_fp4 = op.substr(0, 7) == "fp8_fp4";
+  const bool is_fp4 = op.substr(0, 4) == "fp4_", has_fp4 = is_fp4 || op.substr(0, 7) == "fp8_fp4";
   const std::vector<std::int64_t> grans = !sizes.gran_k.empty() ? sizes.gran_k
                                           : has_fp4             ? std::vector<std::int64_t>{32, 128}
                                                                 : std::vector<std::int64_t>{128};
@@ -93,6 +93,10 @@ std::vector<GemmProblem> recipes_of(const Sizes& sizes) {
     if (gran != 32 && gran != 64 && gran != 128)
       refuse(Rule::RecipeGranK, {op, "gran_k", std::to_string(gran)});
     p.b_scale.gran_k = gran;
+    if (is_fp4) {
+      p.a.type = ElementType::E2m1;
+      p.a_scale.gran_k = gran;
+    }
     if (has_fp4) {
       p.b.type = ElementType::E2m1;
       p.b_scale.gran_mn = 1;
@@ -100,7 +104,7 @@ std::vector<GemmProblem> recipes_of(const Sizes& sizes) {
     }
     p.b.type = ElementType::E4m3;
     p.b_scale.gran_mn = 128;
-    if (!has_fp4 || gran == 128) problems.push_back(p);
+    if (!is_fp4 && (!has_fp4 || gran == 128)) problems.push_back(p);
   }
   return problems;
 }
@@ -203,10 +207,10 @@ struct Family {
 };
 
 constexpr Family kFamilies[] = {
-    {"fp8_gemm_", gemm_kernels},          {"fp8_fp4_gemm_", gemm_kernels},
-    {"bf16_gemm_", gemm_kernels},         {"m_grouped_", grouped_kernels},
-    {"k_grouped_", grouped_kernels},      {"fp8_m_grouped_", grouped_kernels},
-    {"bf16_m_grouped_", grouped_kernels},
+    {"fp8_gemm_", gemm_kernels},         {"fp8_fp4_gemm_", gemm_kernels},
+    {"fp4_gemm_", gemm_kernels},         {"bf16_gemm_", gemm_kernels},
+    {"m_grouped_", grouped_kernels},     {"k_grouped_", grouped_kernels},
+    {"fp8_m_grouped_", grouped_kernels}, {"bf16_m_grouped_", grouped_kernels},
 };
 
 // Many sizes share a kernel: each is named once.
@@ -223,7 +227,8 @@ std::vector<KernelSource> kernels_of(const Sizes& sizes, const DeviceTraits& tra
     return once;
   }
   refuse(Rule::KnownOp, {"precompile", "op", "\"" + sizes.op + "\""},
-         {"those whose names begin with fp8_gemm_, fp8_fp4_gemm_, bf16_gemm_, m_grouped_ or "
+         {"those whose names begin with fp8_gemm_, fp8_fp4_gemm_, fp4_gemm_, bf16_gemm_, "
+          "m_grouped_ or "
           "k_grouped_"});
 }
 

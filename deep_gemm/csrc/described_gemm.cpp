@@ -38,8 +38,8 @@ DescribedPlan plan(const ops::Description& call, const DeviceTraits& traits, con
 
 const FamilyRegistration registration({
     .ops = {"fp8_gemm_nt", "fp8_gemm_nn", "fp8_gemm_tn", "fp8_gemm_tt", "fp8_fp4_gemm_nt",
-            "fp8_fp4_gemm_nn", "fp8_fp4_gemm_tn", "fp8_fp4_gemm_tt", "bf16_gemm_nt", "bf16_gemm_nn",
-            "bf16_gemm_tn", "bf16_gemm_tt"},
+            "fp8_fp4_gemm_nn", "fp8_fp4_gemm_tn", "fp8_fp4_gemm_tt", "fp4_gemm_nt", "bf16_gemm_nt",
+            "bf16_gemm_nn", "bf16_gemm_tn", "bf16_gemm_tt"},
     .keys = {"a", "a_scale", "b", "b_scale", "d", "c", "gran_m", "gran_n", "gran_k_a", "gran_k_b",
              "disable_ue8m0_cast", "alpha"},
     .plan = &plan,

@@ -16,7 +16,16 @@ LogitsProblem check(const ops::Description& call) {
                      .width = call.number("width"),
                      .clean_logits = call.number("clean_logits") != 0,
                      .bf16_logits = call.number("bf16_logits") != 0};
-  if (call.op.find("paged") == std::string::npos) {
+  const bool is_paged = call.op.find("paged") != std::string::npos;
+  if (call.op.find("sparse") != std::string::npos) {
+    f.kv = call.tensor(is_paged ? "kv_cache" : "kv");
+    if (!is_paged) f.kv_scale = call.tensor("kv_scale");
+    f.schedule = call.tensor("metadata");
+    f.num_sparse_blocks = call.number("num_sparse_blocks");
+    f.sparse_block = call.number("sparse_block");
+    return ops::check_sparse_mqa_logits(f, is_paged);
+  }
+  if (!is_paged) {
     f.kv = call.tensor("kv");
     f.kv_scale = call.tensor("kv_scale");
     f.starts = call.tensor("starts");
@@ -40,10 +49,11 @@ DescribedPlan plan(const ops::Description& call, const DeviceTraits& traits, con
 
 const FamilyRegistration registration({
     .ops = {"fp8_mqa_logits", "fp8_fp4_mqa_logits", "fp8_paged_mqa_logits",
-            "fp8_fp4_paged_mqa_logits"},
+            "fp8_fp4_paged_mqa_logits", "fp8_fp4_sparse_mqa_logits",
+            "fp8_fp4_paged_sparse_mqa_logits"},
     .keys = {"q", "q_scale", "kv", "kv_scale", "weights", "starts", "ends", "kv_cache",
              "context_lens", "block_table", "schedule_meta", "indices", "width", "clean_logits",
-             "bf16_logits"},
+             "bf16_logits", "metadata", "num_sparse_blocks", "sparse_block"},
     .plan = &plan,
 });
 

@@ -1,6 +1,7 @@
 // The table of contents: every operator's schema, and the entry that makes the file importable.
 //   torch.ops.load_library("_C_extension.abi3.so"); torch.ops.deep_gemm.fp8_gemm_nt(...)
 // Leaves the implementations to ops/<stem>.cpp and the act of registering to utils/registry.cpp.
+// Longer than usual: one list of all operators.
 #include <deep_gemm/csrc/utils/registration.h>
 #include <deep_gemm/csrc/utils/python_eager.hpp>
 #include <deep_gemm/csrc/utils/schemas.hpp>
@@ -131,6 +132,7 @@ const char* const kSchemas[] = {
     DG_SCALED_GEMM("fp8_fp4_gemm_nn"),
     DG_SCALED_GEMM("fp8_fp4_gemm_tn"),
     DG_SCALED_GEMM("fp8_fp4_gemm_tt"),
+    DG_SCALED_GEMM("fp4_gemm_nt"),
     // Dense, bf16.
     DG_GEMM("bf16_gemm_nt"),
     DG_GEMM("bf16_gemm_nn"),
@@ -238,6 +240,43 @@ const char* const kSchemas[] = {
     "SymInt num_sms, "
     "Tensor? indices=None"
     ") -> Tensor",
+    // Logits of chosen blocks of keys: metadata says where they lie, column j * sparse_block_kv + o
+    // of a row is token o of its j-th block, -inf where there is none. Logits are bfloat16.
+    "get_sparse_mqa_logits_metadata("
+    "Tensor cu_seq_len_k_start, "
+    "Tensor cu_seq_len_k_end, "
+    "SymInt num_kv_tokens, "
+    "Tensor sparse_kv_block_indices, "
+    "SymInt sparse_block_kv, "
+    "bool use_unaligned_ks=False"
+    ") -> Tensor",
+    "fp8_fp4_sparse_mqa_logits("
+    "Tensor q, "
+    "Tensor? q_scale, "
+    "Tensor kv, "
+    "Tensor kv_scale, "
+    "Tensor weights, "
+    "Tensor metadata, "
+    "SymInt num_max_sparse_blocks, "
+    "SymInt sparse_block_kv"
+    ") -> Tensor",
+    "get_paged_sparse_mqa_logits_metadata("
+    "Tensor context_lens, "
+    "Tensor block_table, "
+    "Tensor? indices, "
+    "SymInt page_kv, "
+    "Tensor sparse_kv_block_indices, "
+    "SymInt sparse_block_kv"
+    ") -> Tensor",
+    "fp8_fp4_paged_sparse_mqa_logits("
+    "Tensor q, "
+    "Tensor? q_scale, "
+    "Tensor kv_cache, "
+    "Tensor weights, "
+    "Tensor metadata, "
+    "SymInt num_max_sparse_blocks, "
+    "SymInt sparse_block_kv"
+    ") -> Tensor",
     // Batched, in einsum notation; scales in the order in which their operand is stored.
     "einsum(str expr, Tensor a, Tensor b, Tensor(d!) d, Tensor? c=None) -> ()",
     "fp8_einsum(str expr, Tensor a, Tensor a_scale, Tensor b, Tensor b_scale, Tensor(d!) d, "
@@ -245,6 +284,23 @@ const char* const kSchemas[] = {
     // Hyper-connection: d[s] = a @ b^T over part s of k, and the square sums of a's rows.
     "tf32_hc_prenorm_gemm(Tensor a, Tensor b, Tensor(d!) d, Tensor(e!) sqr_sum, "
     "SymInt? num_splits=None) -> ()",
+    // A router: experts of every token by sqrt(softplus(x @ weight^T)) + bias, and their weights.
+    "bf16_mega_gate("
+    "Tensor x, "
+    "Tensor weight, "
+    "SymInt num_topk, "
+    "float routed_scaling_factor, "
+    "Tensor(d!) topk_idx, "
+    "Tensor(e!) topk_weights, "
+    "Tensor? mask=None, "
+    "Tensor? bias=None, "
+    "Tensor? image_bias=None, "
+    "Tensor? image_token_mask=None, "
+    "Tensor? fix_routing_mask=None, "
+    "Tensor? to_physical_map=None, "
+    "Tensor? logical_count=None, "
+    "Tensor? unmapped_topk_idx=None"
+    ") -> ()",
     // No compute: the address of the host runtime, the same at every call.
     "get_jit() -> int",
 };

@@ -25,14 +25,16 @@ RESOLVED = [
     "set_mk_alignment_for_contiguous_layout",
     "set_pdl",
     "per_block_cast_to_fp8",
-]
-# Presence is read as a capability, so what does not work must not be there.
-CAPABILITIES = [
     "fp8_fp4_sparse_mqa_logits",
     "fp8_fp4_paged_sparse_mqa_logits",
     "get_sparse_mqa_logits_metadata",
-    "mega_mhc",
+    "get_paged_sparse_mqa_logits_metadata",
     "bf16_mega_gate",
+]
+# Presence is read as a capability, so what does not work must not be there.
+CAPABILITIES = [
+    "mega_mhc",
+    "fp8_fp4_mega_moe",
 ]
 
 
@@ -155,3 +157,21 @@ def test_warm_up_with_random_experts_and_garbage() -> None:
         deep_gemm.m_grouped_fp8_gemm_nt_contiguous(
             (a[0][:m], a[1][:m]), stacked, out[:m], tiles.repeat_interleave(128)
         )
+
+
+def test_expert_choice_writes_into_its_outputs() -> None:
+    x, weight = torch.randn(5, 256).bfloat16(), torch.randn(16, 256).bfloat16()
+    idx, weights = torch.empty(5, 4, dtype=torch.int64), torch.empty(5, 4)
+    deep_gemm.bf16_mega_gate(
+        x,
+        weight,
+        4,
+        use_shared_as_routed=False,
+        num_shared_experts=0,
+        routed_scaling_factor=2.5,
+        ep_rank=0,
+        bias=torch.randn(16),
+        out=(idx, weights),
+    )
+    assert torch.allclose(weights.sum(1), torch.full((5,), 2.5))
+    assert bool(((idx >= 0) & (idx < 16)).all())

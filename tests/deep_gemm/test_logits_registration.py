@@ -8,16 +8,36 @@ import torch
 from torch._subclasses import FakeTensorMode
 
 import deep_gemm
-from deep_gemm import _fakes_logits, _ops, errors
+from deep_gemm import _fakes_logits, _fakes_sparse, _ops, errors
+from tests.support import sparse_logits
 from tests.support.logits import KINDS, LogitsCase, expected, expected_paged, run_paged
+
+NAMES = sorted(_fakes_logits.FAKES | _fakes_sparse.FAKES)
 
 
 def operator(name: str) -> torch._ops.OpOverload:
     return getattr(getattr(torch.ops, _ops.NAMESPACE), name).default
 
 
+def sparse_arguments(name: str) -> tuple[Any, ...]:
+    case = sparse_logits.SparseCase(LogitsCase(5, 90, 8, 64, "fp4"), 4, 16)
+    if "paged" in name:
+        call = case.paged("cpu")
+        if "metadata" in name:
+            return call["lens"], call["table"], None, 64, call["blocks"], 16
+        keys = (call["kv_cache"],)
+    else:
+        call = case.contiguous("cpu")
+        if "metadata" in name:
+            return call["starts"], call["ends"], 90, call["blocks"], 16
+        keys = call["kv"]
+    return (*call["q"], *keys, call["weights"], sparse_logits.metadata(call), 4, 16)
+
+
 def arguments(name: str) -> tuple[Any, ...]:
     """Arguments of an operator: 5 queries of 8 heads over 90 keys, in FP4 where it takes it."""
+    if "sparse" in name:
+        return sparse_arguments(name)
     kind = "fp4" if "fp4" in name else "fp8"
     case = LogitsCase(5, 90, 8, 64, kind)
     q, (k, k_scale), weights, starts, ends = case.contiguous("cpu")
@@ -37,16 +57,16 @@ def arguments(name: str) -> tuple[Any, ...]:
     return (q[0], *scale, k, k_scale, weights, starts, ends)
 
 
-@pytest.mark.parametrize("name", sorted(_fakes_logits.FAKES))
+@pytest.mark.parametrize("name", NAMES)
 def test_opcheck(name: str) -> None:
     # Its schema test fails on any float8 operand; ours is below.
     checks = ["test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic"]
-    if "logits_metadata" not in name:
+    if "metadata" not in name and "sparse" not in name:
         checks = checks[:2]  # uninitialised columns differ from run to run
     torch.library.opcheck(operator(name), arguments(name), test_utils=checks)
 
 
-@pytest.mark.parametrize("name", sorted(_fakes_logits.FAKES))
+@pytest.mark.parametrize("name", NAMES)
 def test_nothing_that_is_passed_changes(name: str) -> None:
     given = arguments(name)
     tensors = [x for x in given if isinstance(x, torch.Tensor)]
@@ -59,7 +79,7 @@ def test_nothing_that_is_passed_changes(name: str) -> None:
         assert torch.equal(x.view(torch.uint8), saved)
 
 
-@pytest.mark.parametrize("name", sorted(_fakes_logits.FAKES))
+@pytest.mark.parametrize("name", NAMES)
 def test_a_fake_has_the_sizes_and_strides_of_the_result(name: str) -> None:
     given = arguments(name)
     real = operator(name)(*given)
@@ -87,6 +107,81 @@ def test_full_graph_over_five_lengths_recompiles_at_most_once() -> None:
         (q, _), (k, scale), *rest = LogitsCase(seq, 50 + seq, 8, 64).contiguous("cpu")
         assert torch.equal(compiled(q, k, scale, *rest), score(q, k, scale, *rest))
     assert len(graphs) <= 2
+
+
+@pytest.mark.parametrize("paged", [False, True], ids=["contiguous", "paged"])
+def test_full_graph_of_sparse_logits_recompiles_at_most_once(paged: bool) -> None:
+    graphs = []
+
+    def backend(module: torch.fx.GraphModule, inputs: list) -> object:
+        graphs.append(module)
+        return module.forward
+
+    def score(call: dict[str, Any]) -> torch.Tensor:
+        return sparse_logits.run(call).float().argmax(-1)
+
+    torch._dynamo.reset()
+    compiled = torch.compile(score, fullgraph=True, dynamic=True, backend=backend)
+    for seq in (5, 9, 16, 33, 64):
+        case = sparse_logits.SparseCase(LogitsCase(seq, 50 + seq, 8, 64, "fp4"), 4, 16)
+        call = case.paged("cpu") if paged else case.contiguous("cpu")
+        assert torch.equal(compiled(call), score(call))
+    assert len(graphs) <= 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("paged", [False, True], ids=["contiguous", "paged"])
+def test_sparse_logits_without_a_compiler_are_the_same(kind: str, paged: bool) -> None:
+    case = sparse_logits.SparseCase(LogitsCase(7, 190, 8, 64, kind), 8, 16, unaligned=not paged)
+    call = case.paged("cpu") if paged else case.contiguous("cpu")
+    meta = sparse_logits.metadata(call)
+    again, got = torch.empty_like(meta), torch.empty(7, 128)
+    if paged:
+        keys = call["kv_cache"].size(1) * call["table"].size(1)
+        ranges = None, call["lens"], call["table"], call["blocks"], again, keys, 64, 16, False
+        operands = *call["q"], call["kv_cache"], None
+    else:
+        ranges = call["starts"], call["ends"], None, call["blocks"], again, 190, 0, 16, True
+        operands = *call["q"], *call["kv"]
+    _fakes_sparse._reference_sparse_schedule(*ranges)
+    assert torch.equal(again, meta)
+    _fakes_sparse._reference_sparse_mqa_logits(*operands, call["weights"], meta, got, 16)
+    want = sparse_logits.expected(call)
+    inside = want != -torch.inf
+    assert torch.equal(got == -torch.inf, ~inside)
+    assert torch.allclose(got[inside].double(), want[inside], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        ({"block": 32}, "SPARSE_BLOCK"),
+        ({"blocks": torch.zeros(5, 6, dtype=torch.int32)}, "SPARSE_COUNT"),
+        ({"blocks": torch.zeros(5, 4)}, "LOGITS_INT32"),
+        ({"starts": torch.zeros(4, dtype=torch.int32)}, "LOGITS_SHAPE"),
+    ],
+    ids=["block", "count", "dtype", "rows"],
+)
+def test_a_wrong_choice_of_blocks_is_refused_by_rule(change: dict[str, Any], rule: str) -> None:
+    call = sparse_logits.SparseCase(LogitsCase(5, 90, 8, 64, "fp4"), 4, 16).contiguous("cpu")
+    with pytest.raises(errors.InvalidArgument, match=rule) as caught:
+        sparse_logits.metadata(call | change)
+    assert "Fix: " in str(caught.value)
+
+
+def test_metadata_of_another_call_is_refused() -> None:
+    call = sparse_logits.SparseCase(LogitsCase(5, 90, 8, 64, "fp4"), 4, 16).contiguous("cpu")
+    with pytest.raises(errors.InvalidArgument, match="SPARSE_METADATA"):
+        sparse_logits.run(call, sparse_logits.metadata(call)[:-8])
+    with pytest.raises(errors.InvalidArgument, match="LOGITS_DTYPE"):
+        deep_gemm.get_sparse_mqa_logits_metadata(
+            call["starts"], call["ends"], 90, call["blocks"], torch.bfloat16, 16
+        )
+    ok, why = deep_gemm.supports(
+        "fp8_fp4_sparse_mqa_logits", call["q"], call["kv"], call["weights"],
+        sparse_logits.metadata(call), 8, 16,
+    )  # fmt: skip
+    assert not ok and "SPARSE_METADATA" in why
 
 
 @pytest.mark.parametrize("kind", KINDS)

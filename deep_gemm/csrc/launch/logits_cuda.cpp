@@ -1,4 +1,5 @@
 // A CUDA plan of indexer logits and addresses into the kernel's one parameter.
+#include <algorithm>
 #include <cstring>
 
 #include <deep_gemm/csrc/launch/jit_cuda.hpp>
@@ -195,6 +196,30 @@ class PreparedCudaSchedule final : public PreparedLogitsSchedule {
   deep_jit::cuda::LaunchOptions options_;
 };
 
+class PreparedCudaSparseSchedule final : public PreparedSparseSchedule {
+ public:
+  PreparedCudaSparseSchedule(const SparseScheduleProblem& p, int device, const Knobs& knobs)
+      : params_(params_of(p)), kernel_(compile_cuda(portable_sparse_schedule_source(), device)) {
+    constexpr std::int64_t kMaxGrid = 1 << 16;
+    const std::int64_t wanted = (p.rows * p.num_blocks + kSparseThreads - 1) / kSparseThreads;
+    options_.grid_dim = deep_jit::cuda::Dim3(static_cast<unsigned>(std::min(wanted, kMaxGrid)));
+    options_.block_dim = deep_jit::cuda::Dim3(kSparseThreads);
+    options_.enable_pdl = knobs.pdl != 0;
+  }
+
+  bool launch(const SparseScheduleAddresses& addresses) const override {
+    SparseScheduleParams params = params_;
+    put_addresses(params, addresses);
+    kernel_->launch(options_, params);
+    return true;
+  }
+
+ private:
+  SparseScheduleParams params_;
+  std::shared_ptr<Kernel> kernel_;
+  deep_jit::cuda::LaunchOptions options_;
+};
+
 }  // namespace
 
 std::shared_ptr<const PreparedLogits> prepare_cuda_logits(const LogitsProblem& problem,
@@ -211,6 +236,11 @@ std::shared_ptr<const PreparedLogits> prepare_cuda_logits(const LogitsProblem& p
 std::shared_ptr<const PreparedLogitsSchedule> prepare_cuda_logits_schedule(
     const LogitsScheduleProblem& problem, int device, const Knobs& knobs) {
   return std::make_shared<PreparedCudaSchedule>(problem, device, knobs);
+}
+
+std::shared_ptr<const PreparedSparseSchedule> prepare_cuda_sparse_schedule(
+    const SparseScheduleProblem& problem, int device, const Knobs& knobs) {
+  return std::make_shared<PreparedCudaSparseSchedule>(problem, device, knobs);
 }
 
 }  // namespace deep_gemm

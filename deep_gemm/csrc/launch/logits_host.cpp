@@ -1,4 +1,6 @@
 // A host plan of indexer logits and addresses into the kernel's one parameter.
+#include <algorithm>
+
 #include <deep_gemm/csrc/launch/jit.hpp>
 #include <deep_gemm/csrc/launch/logits_launch.hpp>
 #include <deep_gemm/csrc/source/logits_source.hpp>
@@ -68,6 +70,30 @@ class PreparedHostSchedule final : public PreparedLogitsSchedule {
   deep_jit::host::LaunchOptions options_;
 };
 
+// Blocks of the grid, which share the queries.
+constexpr std::int64_t kSparseGrid = 64;
+
+class PreparedHostSparseSchedule final : public PreparedSparseSchedule {
+ public:
+  explicit PreparedHostSparseSchedule(const SparseScheduleProblem& p)
+      : params_(params_of(p)), kernel_(compile(host_sparse_schedule_source())) {
+    options_.grid_dim = deep_jit::host::Dim3(static_cast<unsigned>(std::min(p.rows, kSparseGrid)));
+  }
+
+  bool launch(const SparseScheduleAddresses& addresses) const override {
+    if (kernel_ == nullptr) return false;
+    SparseScheduleParams params = params_;
+    put_addresses(params, addresses);
+    kernel_->launch(options_, params);
+    return true;
+  }
+
+ private:
+  SparseScheduleParams params_;
+  std::shared_ptr<Kernel> kernel_;  // null: nobody could compile it
+  deep_jit::host::LaunchOptions options_;
+};
+
 }  // namespace
 
 std::shared_ptr<const PreparedLogits> prepare_host_logits(const LogitsProblem& problem,
@@ -78,6 +104,11 @@ std::shared_ptr<const PreparedLogits> prepare_host_logits(const LogitsProblem& p
 std::shared_ptr<const PreparedLogitsSchedule> prepare_host_logits_schedule(
     const LogitsScheduleProblem& problem) {
   return std::make_shared<PreparedHostSchedule>(problem);
+}
+
+std::shared_ptr<const PreparedSparseSchedule> prepare_host_sparse_schedule(
+    const SparseScheduleProblem& problem) {
+  return std::make_shared<PreparedHostSparseSchedule>(problem);
 }
 
 }  // namespace deep_gemm

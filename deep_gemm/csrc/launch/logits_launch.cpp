@@ -50,6 +50,26 @@ void put_addresses(LogitsParams& params, const LogitsAddresses& at) {
   params.logits = at.logits;
 }
 
+SparseScheduleParams params_of(const SparseScheduleProblem& p) {
+  SparseScheduleParams params{};
+  params.rows = p.rows;
+  params.keys = p.keys;
+  params.table_stride = p.table_stride;
+  params.num_blocks = static_cast<int>(p.num_blocks);
+  params.block = p.block;
+  params.unaligned = p.is_unaligned;
+  params.page = static_cast<int>(p.page);
+  return params;
+}
+
+void put_addresses(SparseScheduleParams& params, const SparseScheduleAddresses& at) {
+  params.starts = static_cast<const int*>(at.starts);
+  params.ends = static_cast<const int*>(at.ends);
+  params.blocks = static_cast<const int*>(at.blocks);
+  params.table = static_cast<const int*>(at.table);
+  params.entries = static_cast<SparseEntry*>(at.entries);
+}
+
 bool launch_logits(std::string_view op, const LogitsProblem& problem, const Placement& placement,
                    const Knobs& knobs, const LogitsAddresses& addresses) {
   return launch_prepared(problem, placement, knobs, addresses,
@@ -62,6 +82,15 @@ bool launch_logits_schedule(const LogitsScheduleProblem& problem, const Placemen
     return placement.kind == DeviceTraits::Kind::Host
                ? prepare_host_logits_schedule(problem)
                : prepare_cuda_logits_schedule(problem, placement.index, knobs);
+  });
+}
+
+bool launch_sparse_schedule(const SparseScheduleProblem& problem, const Placement& placement,
+                            const Knobs& knobs, const SparseScheduleAddresses& addresses) {
+  return launch_prepared(problem, placement, knobs, addresses, [&] {
+    return placement.kind == DeviceTraits::Kind::Host
+               ? prepare_host_sparse_schedule(problem)
+               : prepare_cuda_sparse_schedule(problem, placement.index, knobs);
   });
 }
 

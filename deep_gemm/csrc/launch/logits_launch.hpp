@@ -9,6 +9,7 @@
 #include <memory>
 #include <string_view>
 
+#include <deep_gemm/abi/sparse_params.h>
 #include <deep_gemm/csrc/launch/placement.hpp>
 #include <deep_gemm/csrc/launch/prepared.hpp>
 #include <deep_gemm/csrc/plan/knobs.hpp>
@@ -35,23 +36,38 @@ struct LogitsScheduleAddresses {
   void* schedule = nullptr;
 };
 
+struct SparseScheduleAddresses {
+  const void* starts = nullptr;
+  const void* ends = nullptr;
+  const void* table = nullptr;
+  const void* blocks = nullptr;
+  void* entries = nullptr;
+};
+
 bool launch_logits(std::string_view op, const LogitsProblem& problem, const Placement& placement,
                    const Knobs& knobs, const LogitsAddresses& addresses);
 bool launch_logits_schedule(const LogitsScheduleProblem& problem, const Placement& placement,
                             const Knobs& knobs, const LogitsScheduleAddresses& addresses);
+bool launch_sparse_schedule(const SparseScheduleProblem& problem, const Placement& placement,
+                            const Knobs& knobs, const SparseScheduleAddresses& addresses);
 
 using PreparedLogits = Prepared<LogitsAddresses>;
 using PreparedLogitsSchedule = Prepared<LogitsScheduleAddresses>;
+using PreparedSparseSchedule = Prepared<SparseScheduleAddresses>;
 
 // What every kernel but the tuned ones is told, without addresses.
 LogitsParams params_of(const LogitsProblem& problem, int block_rows);
 void put_addresses(LogitsParams& params, const LogitsAddresses& addresses);
+SparseScheduleParams params_of(const SparseScheduleProblem& problem);
+void put_addresses(SparseScheduleParams& params, const SparseScheduleAddresses& addresses);
 
 // logits_host.cpp. Throws Toolchain when compiling fails; a machine without compiler is no failure.
 std::shared_ptr<const PreparedLogits> prepare_host_logits(const LogitsProblem& problem,
                                                           const HostLogitsPlan& plan);
 std::shared_ptr<const PreparedLogitsSchedule> prepare_host_logits_schedule(
     const LogitsScheduleProblem& problem);
+std::shared_ptr<const PreparedSparseSchedule> prepare_host_sparse_schedule(
+    const SparseScheduleProblem& problem);
 
 // logits_cuda.cpp
 std::shared_ptr<const PreparedLogits> prepare_cuda_logits(const LogitsProblem& problem,
@@ -59,5 +75,7 @@ std::shared_ptr<const PreparedLogits> prepare_cuda_logits(const LogitsProblem& p
                                                           const Knobs& knobs);
 std::shared_ptr<const PreparedLogitsSchedule> prepare_cuda_logits_schedule(
     const LogitsScheduleProblem& problem, int device, const Knobs& knobs);
+std::shared_ptr<const PreparedSparseSchedule> prepare_cuda_sparse_schedule(
+    const SparseScheduleProblem& problem, int device, const Knobs& knobs);
 
 }  // namespace deep_gemm

@@ -58,6 +58,7 @@ DG_REGISTER_OP("fp8_fp4_gemm_nt", TORCH_BOX(&fp8_gemm<"fp8_fp4_gemm_nt">));
 DG_REGISTER_OP("fp8_fp4_gemm_nn", TORCH_BOX(&fp8_gemm<"fp8_fp4_gemm_nn">));
 DG_REGISTER_OP("fp8_fp4_gemm_tn", TORCH_BOX(&fp8_gemm<"fp8_fp4_gemm_tn">));
 DG_REGISTER_OP("fp8_fp4_gemm_tt", TORCH_BOX(&fp8_gemm<"fp8_fp4_gemm_tt">));
+DG_REGISTER_OP("fp4_gemm_nt", TORCH_BOX(&fp8_gemm<"fp4_gemm_nt">));
 
 }  // namespace
 }  // namespace deep_gemm::ops

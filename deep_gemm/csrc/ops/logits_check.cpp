@@ -2,59 +2,13 @@
 
 #include <algorithm>
 
-#include <deep_gemm/csrc/plan/rules.hpp>
+#include <deep_gemm/csrc/ops/logits_argument.hpp>
+#include <deep_gemm/csrc/ops/sparse_schedule_check.hpp>
 
 namespace deep_gemm::ops {
 namespace {
 
-// One tensor of a call: every rule names it the same way.
-struct Argument {
-  std::string_view op;
-  std::string_view name;
-  const TensorFacts& facts;
-
-  void require(bool is_kept, Rule rule, std::initializer_list<Detail> details = {}) const {
-    if (!is_kept) [[unlikely]]
-      refuse(rule, {op, name, facts.to_string()}, details);
-  }
-  void on_device_of(const TensorFacts& first) const {
-    require(facts.device == first.device && facts.device_index == first.device_index,
-            Rule::OneDevice, {device_name(first.device, first.device_index)});
-  }
-  void rank(int wanted, const char* names) const {
-    require(facts.rank == wanted, Rule::LogitsRank, {name, wanted, names});
-  }
-  // Strides of directions of size 1 mean nothing.
-  bool has_packed(int first) const {
-    std::int64_t stride = 1;
-    for (int i = facts.rank - 1; i >= first; --i) {
-      const auto at = static_cast<std::size_t>(i);
-      if (facts.sizes[at] == 0) return true;
-      if (facts.sizes[at] > 1 && facts.strides[at] != stride) return false;
-      stride *= facts.sizes[at];
-    }
-    return true;
-  }
-  void contiguous() const { require(has_packed(0), Rule::LogitsContiguous, {name, ""}); }
-  void int32() const { require(facts.dtype == DType::Int32, Rule::LogitsInt32, {name}); }
-};
-
-std::string numbers(std::initializer_list<std::int64_t> values) {
-  std::string text;
-  for (const std::int64_t x : values) text += (text.empty() ? "" : ", ") + std::to_string(x);
-  return text;
-}
-
-void shaped(const Argument& x, const char* names, std::initializer_list<std::int64_t> sizes) {
-  x.rank(static_cast<int>(sizes.size()), names);
-  x.require(std::equal(sizes.begin(), sizes.end(), x.facts.sizes.begin()), Rule::LogitsShape,
-            {x.name, names, numbers(sizes)});
-}
-
-int alignment_of(const TensorFacts& t) {
-  const std::uint64_t lowest = t.address & (~t.address + 1);
-  return t.address == 0 || lowest > 16 ? 16 : static_cast<int>(lowest);
-}
+using Argument = LogitsArgument;
 
 OutputType output_type(bool is_bf16) { return is_bf16 ? OutputType::Bf16 : OutputType::F32; }
 
@@ -82,9 +36,9 @@ void check_query(const LogitsFacts& f, int leading, LogitsProblem& p) {
     scale.on_device_of(f.q);
     scale.require(f.q_scale->dtype == DType::Int32, Rule::LogitsScale);
     if (leading == 1) {
-      shaped(scale, "seq, heads", {p.rows, heads});
+      scale.shaped("seq, heads", {p.rows, heads});
     } else {
-      shaped(scale, "batch, next_n, heads", {f.q.sizes[0], f.q.sizes[1], heads});
+      scale.shaped("batch, next_n, heads", {f.q.sizes[0], f.q.sizes[1], heads});
     }
     scale.contiguous();
   }
@@ -95,7 +49,7 @@ void check_weights(const LogitsFacts& f, LogitsProblem& p) {
   weights.on_device_of(f.q);
   weights.require(f.weights.dtype == DType::Float32 || f.weights.dtype == DType::BFloat16,
                   Rule::LogitsWeights);
-  shaped(weights, "rows of q, heads", {p.rows, p.heads});
+  weights.shaped("rows of q, heads", {p.rows, p.heads});
   weights.require(weights.has_packed(1), Rule::LogitsContiguous, {"weights", " in its rows"});
   p.weights_type = output_type(f.weights.dtype == DType::BFloat16);
   p.weights_stride = p.rows <= 1 ? p.heads : f.weights.strides[0];
@@ -105,27 +59,17 @@ void check_range(const LogitsFacts& f, const char* name, const TensorFacts& t, s
   const Argument x{f.op, name, t};
   x.on_device_of(f.q);
   x.int32();
-  shaped(x, "rows of q", {rows});
+  x.shaped("rows of q", {rows});
   x.contiguous();
 }
 
-void settle_output(const LogitsFacts& f, LogitsProblem& p) {
-  p.logits_type = output_type(f.bf16_logits);
-  p.logits_stride = logits_row_stride(p.is_paged, p.is_compressed, p.width, p.logits_type);
-  p.alignment = std::min({alignment_of(f.q), alignment_of(f.kv), alignment_of(f.kv_scale)});
-}
-
-}  // namespace
-
-LogitsProblem check_mqa_logits(const LogitsFacts& f) {
-  LogitsProblem p;
-  check_query(f, 1, p);
+void check_keys(const LogitsFacts& f, LogitsProblem& p) {
   const Argument kv{f.op, "kv", f.kv}, kv_scale{f.op, "kv_scale", f.kv_scale};
   kv.on_device_of(f.q);
   kv.require(f.kv.dtype == f.q.dtype, Rule::LogitsDtype);
   kv.rank(2, "keys, head_dim");
   p.keys = f.kv.sizes[0];
-  shaped(kv, "keys, head_dim", {p.keys, p.row_bytes()});
+  kv.shaped("keys, head_dim", {p.keys, p.row_bytes()});
   kv.require(kv.has_packed(1), Rule::LogitsContiguous, {"kv", " in its rows"});
   p.kv_stride = p.keys <= 1 ? p.row_bytes() : f.kv.strides[0];
   kv.require(p.kv_stride % 16 == 0 && p.kv_stride >= p.row_bytes(), Rule::LogitsContiguous,
@@ -133,29 +77,11 @@ LogitsProblem check_mqa_logits(const LogitsFacts& f) {
   kv_scale.on_device_of(f.q);
   kv_scale.require(f.kv_scale.dtype == (p.is_mx() ? DType::Int32 : DType::Float32),
                    Rule::LogitsScale);
-  shaped(kv_scale, "keys", {p.keys});
+  kv_scale.shaped("keys", {p.keys});
   kv_scale.contiguous();
-  check_weights(f, p);
-  check_range(f, "cu_seq_len_k_start", f.starts, p.rows);
-  check_range(f, "cu_seq_len_k_end", f.ends, p.rows);
-  const Refused width{f.op, "max_seqlen_k", std::to_string(f.width)};
-  if (f.width < 0) refuse(Rule::LogitsWidth, width, {"max_seqlen_k"});
-  p.is_compressed = f.width > 0;
-  p.is_clean = f.clean_logits;
-  if (p.is_compressed && p.is_clean)
-    refuse(Rule::LogitsClean, {f.op, "clean_logits", "True with max_seqlen_k"}, {"compressed"});
-  p.width = p.is_compressed ? f.width : p.keys;
-  settle_output(f, p);
-  for (const Argument& x : {Argument{f.op, "q", f.q}, kv})
-    x.require(alignment_of(x.facts) == 16, Rule::LogitsAligned, {x.name, 16});
-  return p;
 }
 
-LogitsProblem check_paged_mqa_logits(const LogitsFacts& f) {
-  LogitsProblem p;
-  p.is_paged = true;
-  check_query(f, 2, p);
-  const std::int64_t batch = f.q.sizes[0];
+void check_cache(const LogitsFacts& f, LogitsProblem& p) {
   const Argument cache{f.op, "kv_cache", f.kv};
   cache.on_device_of(f.q);
   const std::int64_t width = p.row_bytes() + 4;
@@ -171,30 +97,72 @@ LogitsProblem check_paged_mqa_logits(const LogitsFacts& f) {
   p.num_blocks = c.sizes[0];
   p.page = c.sizes[1];
   p.block_stride = c.sizes[0] <= 1 ? p.page * width : c.strides[0];
+}
+
+void settle_output(const LogitsFacts& f, LogitsProblem& p) {
+  p.logits_type = output_type(f.bf16_logits);
+  p.logits_stride =
+      logits_row_stride(p.is_paged || p.is_sparse(), p.is_compressed, p.width, p.logits_type);
+  p.alignment = std::min({alignment_of(f.q), alignment_of(f.kv), alignment_of(f.kv_scale)});
+}
+
+// Contiguous operands that kernels read sixteen bytes at a time.
+void require_aligned(const LogitsFacts& f) {
+  for (const Argument& x : {Argument{f.op, "q", f.q}, Argument{f.op, "kv", f.kv}})
+    x.require(alignment_of(x.facts) == 16, Rule::LogitsAligned, {x.name, 16});
+}
+
+}  // namespace
+
+LogitsProblem check_mqa_logits(const LogitsFacts& f) {
+  LogitsProblem p;
+  check_query(f, 1, p);
+  check_keys(f, p);
+  check_weights(f, p);
+  check_range(f, "cu_seq_len_k_start", f.starts, p.rows);
+  check_range(f, "cu_seq_len_k_end", f.ends, p.rows);
+  const Refused width{f.op, "max_seqlen_k", std::to_string(f.width)};
+  if (f.width < 0) refuse(Rule::LogitsWidth, width, {"max_seqlen_k"});
+  p.is_compressed = f.width > 0;
+  p.is_clean = f.clean_logits;
+  if (p.is_compressed && p.is_clean)
+    refuse(Rule::LogitsClean, {f.op, "clean_logits", "True with max_seqlen_k"}, {"compressed"});
+  p.width = p.is_compressed ? f.width : p.keys;
+  settle_output(f, p);
+  require_aligned(f);
+  return p;
+}
+
+LogitsProblem check_paged_mqa_logits(const LogitsFacts& f) {
+  LogitsProblem p;
+  p.is_paged = true;
+  check_query(f, 2, p);
+  const std::int64_t batch = f.q.sizes[0];
+  check_cache(f, p);
   check_weights(f, p);
   const Argument lengths{f.op, "context_lens", f.ends}, table{f.op, "block_table", f.table};
   lengths.on_device_of(f.q);
   lengths.int32();
-  shaped(lengths, "batch, next_n", {batch, p.next_n});
+  lengths.shaped("batch, next_n", {batch, p.next_n});
   lengths.contiguous();
   table.on_device_of(f.q);
   table.int32();
   table.rank(2, "batch, pages");
-  shaped(table, "batch, pages", {batch, f.table.sizes[1]});
+  table.shaped("batch, pages", {batch, f.table.sizes[1]});
   table.require(table.has_packed(1), Rule::LogitsContiguous, {"block_table", " in its rows"});
   p.table_stride = batch <= 1 ? f.table.sizes[1] : f.table.strides[0];
   const Argument schedule{f.op, "schedule_meta", f.schedule};
   schedule.on_device_of(f.q);
   schedule.int32();
   schedule.rank(2, "num_sms + 1, 2");
-  shaped(schedule, "num_sms + 1, 2", {std::max<std::int64_t>(f.schedule.sizes[0], 2), 2});
+  schedule.shaped("num_sms + 1, 2", {std::max<std::int64_t>(f.schedule.sizes[0], 2), 2});
   schedule.contiguous();
   p.slots = f.schedule.sizes[0] - 1;
   if (f.indices) {
     const Argument indices{f.op, "indices", *f.indices};
     indices.on_device_of(f.q);
     indices.int32();
-    shaped(indices, "batch", {batch});
+    indices.shaped("batch", {batch});
   }
   if (f.width < 0)
     refuse(Rule::LogitsWidth, {f.op, "max_context_len", std::to_string(f.width)},
@@ -203,6 +171,35 @@ LogitsProblem check_paged_mqa_logits(const LogitsFacts& f) {
   p.keys = p.width = f.width;
   settle_output(f, p);
   Argument{f.op, "q", f.q}.require(alignment_of(f.q) == 16, Rule::LogitsAligned, {"q", 16});
+  return p;
+}
+
+LogitsProblem check_sparse_mqa_logits(const LogitsFacts& f, bool is_paged) {
+  LogitsProblem p;
+  p.is_paged = is_paged;
+  check_query(f, 1, p);
+  if (is_paged) {
+    check_cache(f, p);
+  } else {
+    check_keys(f, p);
+  }
+  check_weights(f, p);
+  check_sparse_sizes(f.op, f.num_sparse_blocks, f.sparse_block, p.page);
+  p.sparse_block = static_cast<int>(f.sparse_block);
+  const Argument metadata{f.op, "metadata", f.schedule};
+  metadata.on_device_of(f.q);
+  const std::int64_t bytes = sparse_metadata_bytes(p.rows, f.num_sparse_blocks);
+  metadata.require(f.schedule.dtype == DType::UInt8 && f.schedule.rank == 1 &&
+                       f.schedule.sizes[0] == bytes && metadata.has_packed(0) &&
+                       alignment_of(f.schedule) >= 8,
+                   Rule::SparseMetadata, {bytes});
+  p.keys = p.width = f.num_sparse_blocks * f.sparse_block;
+  settle_output(f, p);
+  if (is_paged) {
+    Argument{f.op, "q", f.q}.require(alignment_of(f.q) == 16, Rule::LogitsAligned, {"q", 16});
+  } else {
+    require_aligned(f);
+  }
   return p;
 }
 
@@ -222,7 +219,7 @@ LogitsScheduleProblem check_logits_schedule(const LogitsScheduleFacts& f) {
     const Argument indices{f.op, "indices", *f.indices};
     indices.on_device_of(f.lengths);
     indices.int32();
-    shaped(indices, "batch", {f.lengths.sizes[0]});
+    indices.shaped("batch", {f.lengths.sizes[0]});
   }
   LogitsScheduleProblem p;
   p.batch = f.lengths.sizes[0];

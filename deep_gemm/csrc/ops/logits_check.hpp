@@ -27,10 +27,12 @@ struct LogitsFacts {
   std::int64_t width = 0;  // max_seqlen_k (0: not compressed) or max_context_len
   bool clean_logits = false;
   bool bf16_logits = false;
+  std::int64_t num_sparse_blocks = 0, sparse_block = 0;  // sparse, where schedule is the metadata
 };
 
 LogitsProblem check_mqa_logits(const LogitsFacts& facts);
 LogitsProblem check_paged_mqa_logits(const LogitsFacts& facts);
+LogitsProblem check_sparse_mqa_logits(const LogitsFacts& facts, bool is_paged);
 
 struct LogitsScheduleFacts {
   std::string_view op;

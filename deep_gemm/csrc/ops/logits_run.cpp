@@ -28,6 +28,20 @@ AtenTensorHandle allocate(std::int64_t rank, const std::int64_t* sizes, const st
 
 void* address_of(const Tensor* tensor) { return tensor == nullptr ? nullptr : tensor->data_ptr(); }
 
+std::optional<Tensor> optional_of(const Tensor* tensor) {
+  return tensor == nullptr ? std::nullopt : std::optional<Tensor>(*tensor);
+}
+
+void refer_sparse(const LogitsFacts& f, const LogitsProblem& p, const LogitsTensors& t,
+                  const Tensor& logits) {
+  std::vector<StableIValue> stack = {
+      from(t.q),       from(t.q_scale),
+      from(t.kv),      from(optional_of(t.kv_scale)),
+      from(t.weights), from(*t.schedule),
+      from(logits),    from(static_cast<std::int64_t>(p.sparse_block))};
+  call_reference_operator(f.op, "_reference_sparse_mqa_logits", stack);
+}
+
 }  // namespace
 
 Tensor new_logits(const LogitsProblem& p, const TensorFacts& like) {
@@ -52,6 +66,11 @@ Tensor new_int32(std::initializer_list<std::int64_t> sizes, const TensorFacts& l
                          aoti_torch_dtype_int32(), like));
 }
 
+Tensor new_bytes(std::int64_t count, const TensorFacts& like) {
+  const std::int64_t stride = 1;
+  return Tensor(allocate(1, &count, &stride, aoti_torch_dtype_uint8(), like));
+}
+
 void launch_or_refer(const LogitsFacts& f, const LogitsProblem& p, const LogitsTensors& t,
                      const Tensor& logits) {
   if (p.is_empty() || p.keys == 0) return;
@@ -63,16 +82,17 @@ void launch_or_refer(const LogitsFacts& f, const LogitsProblem& p, const LogitsT
   at.kv_scale = address_of(t.kv_scale);
   at.weights = t.weights.data_ptr();
   at.starts = address_of(t.starts);
-  at.ends = t.ends.data_ptr();
+  at.ends = address_of(t.ends);
   at.table = address_of(t.table);
   at.schedule = address_of(t.schedule);
   at.logits = logits.data_ptr();
   if (launch_logits(f.op, p, placement_of(f.q, knobs), knobs, at)) return;
+  if (p.is_sparse()) return refer_sparse(f, p, t, logits);
   std::vector<StableIValue> stack = {from(t.q), from(t.q_scale), from(t.kv)};
   if (!p.is_paged) stack.push_back(from(*t.kv_scale));
   stack.push_back(from(t.weights));
   if (!p.is_paged) stack.push_back(from(*t.starts));
-  stack.push_back(from(t.ends));
+  stack.push_back(from(*t.ends));
   if (p.is_paged) stack.push_back(from(*t.table));
   stack.push_back(from(logits));
   if (!p.is_paged) {
@@ -90,6 +110,25 @@ void launch_or_refer(const LogitsScheduleFacts& f, const LogitsScheduleProblem& 
   if (launch_logits_schedule(p, placement_of(f.lengths, knobs), knobs, at)) return;
   std::vector<StableIValue> stack = {from(lengths), from(schedule)};
   call_reference_operator(f.op, "_reference_logits_schedule", stack);
+}
+
+void launch_or_refer(const SparseScheduleFacts& f, const SparseScheduleProblem& p,
+                     const SparseScheduleTensors& t, const Tensor& metadata) {
+  if (p.is_meta || p.rows == 0) return;
+  const Knobs knobs = current_knobs();
+  const SparseScheduleAddresses at{address_of(t.starts), t.ends.data_ptr(), address_of(t.table),
+                                   t.blocks.data_ptr(), metadata.data_ptr()};
+  if (launch_sparse_schedule(p, placement_of(f.blocks, knobs), knobs, at)) return;
+  std::vector<StableIValue> stack = {from(optional_of(t.starts)),
+                                     from(t.ends),
+                                     from(optional_of(t.table)),
+                                     from(t.blocks),
+                                     from(metadata),
+                                     from(p.keys),
+                                     from(p.page),
+                                     from(static_cast<std::int64_t>(p.block)),
+                                     from(p.is_unaligned)};
+  call_reference_operator(f.op, "_reference_sparse_schedule", stack);
 }
 
 }  // namespace deep_gemm::ops

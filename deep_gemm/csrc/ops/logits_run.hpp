@@ -9,12 +9,14 @@
 #include <deep_gemm/csrc/launch/logits_launch.hpp>
 #include <deep_gemm/csrc/ops/args.hpp>
 #include <deep_gemm/csrc/ops/logits_check.hpp>
+#include <deep_gemm/csrc/ops/sparse_schedule_check.hpp>
 
 namespace deep_gemm::ops {
 
 // [rows, width] whose rows are as far apart as the problem says; the storage has whole rows, and
 // rows of whole groups of queries.
 Tensor new_logits(const LogitsProblem& problem, const TensorFacts& like);
+Tensor new_bytes(std::int64_t count, const TensorFacts& like);
 Tensor new_int32(std::initializer_list<std::int64_t> sizes, const TensorFacts& like);
 
 struct LogitsTensors {
@@ -23,10 +25,10 @@ struct LogitsTensors {
   const Tensor& kv;
   const Tensor* kv_scale;  // null: paged
   const Tensor& weights;
-  const Tensor* starts;  // null: paged
-  const Tensor& ends;
-  const Tensor* table;  // null: not paged
-  const Tensor* schedule;
+  const Tensor* starts;    // null: paged
+  const Tensor* ends;      // null: sparse
+  const Tensor* table;     // null: not paged, or sparse
+  const Tensor* schedule;  // sparse: the metadata
 };
 
 // Launches on the device of q; calls the reference where no kernel can be had.
@@ -34,5 +36,15 @@ void launch_or_refer(const LogitsFacts& facts, const LogitsProblem& problem,
                      const LogitsTensors& tensors, const Tensor& logits);
 void launch_or_refer(const LogitsScheduleFacts& facts, const LogitsScheduleProblem& problem,
                      const Tensor& lengths, const Tensor& schedule);
+
+struct SparseScheduleTensors {
+  const Tensor* starts;  // null: paged
+  const Tensor& ends;
+  const Tensor* table;  // null: not paged
+  const Tensor& blocks;
+};
+
+void launch_or_refer(const SparseScheduleFacts& facts, const SparseScheduleProblem& problem,
+                     const SparseScheduleTensors& tensors, const Tensor& metadata);
 
 }  // namespace deep_gemm::ops

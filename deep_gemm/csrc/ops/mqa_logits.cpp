@@ -31,7 +31,7 @@ Tensor fp8_fp4_mqa_logits(Tensor q, std::optional<Tensor> q_scale, Tensor kv, Te
               .width = max_seqlen_k,
               .clean_logits = clean_logits,
               .bf16_logits = bf16_logits},
-             {q, q_scale, kv, &kv_scale, weights, &starts, ends, nullptr, nullptr});
+             {q, q_scale, kv, &kv_scale, weights, &starts, &ends, nullptr, nullptr});
 }
 
 Tensor fp8_mqa_logits(Tensor q, Tensor kv, Tensor kv_scale, Tensor weights, Tensor starts,
@@ -45,7 +45,7 @@ Tensor fp8_mqa_logits(Tensor q, Tensor kv, Tensor kv_scale, Tensor weights, Tens
               .ends = facts_of(ends),
               .width = max_seqlen_k,
               .clean_logits = clean_logits},
-             {q, std::nullopt, kv, &kv_scale, weights, &starts, ends, nullptr, nullptr});
+             {q, std::nullopt, kv, &kv_scale, weights, &starts, &ends, nullptr, nullptr});
 }
 
 // Blocks find their own shares of contiguous keys, so there is nothing to tell them.

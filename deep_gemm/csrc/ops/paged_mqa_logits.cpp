@@ -31,7 +31,7 @@ Tensor fp8_fp4_paged_mqa_logits(Tensor q, std::optional<Tensor> q_scale, Tensor 
               .width = max_context_len,
               .clean_logits = clean_logits,
               .bf16_logits = bf16_logits},
-             {q, q_scale, kv_cache, nullptr, weights, nullptr, context_lens, &block_table,
+             {q, q_scale, kv_cache, nullptr, weights, nullptr, &context_lens, &block_table,
               &schedule_meta});
 }
 
@@ -48,7 +48,7 @@ Tensor fp8_paged_mqa_logits(Tensor q, Tensor kv_cache, Tensor weights, Tensor co
               .indices = facts_of(indices),
               .width = max_context_len,
               .clean_logits = clean_logits},
-             {q, std::nullopt, kv_cache, nullptr, weights, nullptr, context_lens, &block_table,
+             {q, std::nullopt, kv_cache, nullptr, weights, nullptr, &context_lens, &block_table,
               &schedule_meta});
 }
 

@@ -16,12 +16,14 @@ constexpr int kHostBlockRows = 16;
 constexpr int kPortableBlockRows = 8;
 // Blocks an SM that share a slot of a paged schedule.
 constexpr int kPortableBlocksPerSlot = 4;
+constexpr int kSparseBlocksPerSm = 4;
 
 LogitsConfig config_of(const LogitsProblem& p) {
   LogitsConfig config;
   config.type = p.type;
   config.is_paged = p.is_paged;
   config.head_dim = p.head_dim;
+  config.sparse_block = p.sparse_block;
   return config;
 }
 
@@ -32,20 +34,30 @@ HostLogitsPlan plan_host(const LogitsProblem& p, const DeviceTraits& traits, std
   if (traits.vector_bytes != 16 && traits.vector_bytes != 32 && traits.vector_bytes != 64)
     refuse(Rule::VectorBytes, {op, "arch", traits.arch}, {traits.vector_bytes});
   plan.config.rows = traits.num_vector_registers >= 32 ? 8 : 6;
-  plan.block_rows = p.is_paged ? static_cast<int>(p.next_n) : kHostBlockRows;
-  plan.grid_x = static_cast<std::uint32_t>(ceil_div(p.keys, kHostLogitsKeys));
+  plan.block_rows = p.is_sparse() ? 1 : p.is_paged ? static_cast<int>(p.next_n) : kHostBlockRows;
+  const std::int64_t columns = p.is_sparse() ? p.width : p.keys;
+  plan.grid_x = static_cast<std::uint32_t>(ceil_div(columns, kHostLogitsKeys));
   plan.grid_y = static_cast<std::uint32_t>(ceil_div(p.rows, plan.block_rows));
   plan.num_threads = std::max(1, traits.num_threads);
   return plan;
 }
 
-PortableLogitsPlan plan_portable(const LogitsProblem& p) {
+PortableLogitsPlan plan_portable(const LogitsProblem& p, int num_sms) {
   PortableLogitsPlan plan;
   plan.config = config_of(p);
   // One query's heads as bf16, in rows that begin half a line apart.
   const int pitch = p.head_dim * 2 % 128 == 64 ? p.head_dim * 2 : p.head_dim * 2 + 64;
   const int padded_heads = (p.heads + 7) / 8 * 8;
   plan.smem_bytes = padded_heads * (pitch + 4);
+  if (p.is_sparse()) {
+    // A query's heads are widened once a block: as few blocks a query as fill the device.
+    const std::int64_t tiles = ceil_div(p.width, kPortableLogitsKeys);
+    const std::int64_t wanted = ceil_div(kSparseBlocksPerSm * std::int64_t{num_sms}, p.rows);
+    plan.block_rows = 1;
+    plan.grid_x = static_cast<std::uint32_t>(p.rows);
+    plan.grid_y = static_cast<std::uint32_t>(std::min(tiles, wanted));
+    return plan;
+  }
   // A grid has at most 65535 blocks along y.
   plan.block_rows =
       p.is_paged
@@ -71,7 +83,7 @@ constexpr std::int64_t kSm90SmallBytes = 4096;
 
 bool is_tuned(const LogitsProblem& p, const DeviceTraits& traits) {
   constexpr std::int64_t kMax = std::int64_t{1} << 31;
-  return traits.arch.substr(0, 3) == "90a" && p.type == LogitsType::Fp8 &&
+  return traits.arch.substr(0, 3) == "90a" && !p.is_sparse() && p.type == LogitsType::Fp8 &&
          p.weights_type == OutputType::F32 && (p.heads == 16 || p.heads == 32 || p.heads == 64) &&
          (p.head_dim == 32 || p.head_dim == 64 || p.head_dim == 128) && p.alignment == 16 &&
          p.rows * p.keys >= kMinTunedLogits && p.rows * p.heads < kMax && p.keys < kMax - 64 &&
@@ -144,8 +156,9 @@ const char* text_of(LogitsType type) {
 }
 
 std::string describe(const LogitsConfig& c) {
-  return deep_jit::str::format("{} d{} {}", text_of(c.type), c.head_dim,
-                               c.is_paged ? "paged" : "contiguous");
+  const std::string text = deep_jit::str::format("{} d{} {}", text_of(c.type), c.head_dim,
+                                                 c.is_paged ? "paged" : "contiguous");
+  return c.sparse_block == 0 ? text : deep_jit::str::format("{} sparse {}", text, c.sparse_block);
 }
 
 struct Line {
@@ -183,12 +196,12 @@ LogitsPlan plan_logits(const LogitsProblem& p, const DeviceTraits& traits, const
     refuse(Rule::NoKernelForDevice, {op, "q", "a tensor on cuda, arch " + traits.arch},
            {"cuda arch " + traits.arch});
   const int num_sms = knobs.num_sms > 0 ? knobs.num_sms : traits.num_sms;
-  if (p.is_paged) check_slots(p, num_sms, op);
+  if (p.is_paged && !p.is_sparse()) check_slots(p, num_sms, op);
   if (is_tuned(p, traits)) {
     if (!p.is_paged) return plan_sm90(p, traits, num_sms);
     if (is_tuned_paged(p)) return plan_sm90_paged(p, traits, num_sms);
   }
-  return plan_portable(p);
+  return plan_portable(p, num_sms);
 }
 
 std::string to_line(const LogitsPlan& plan) { return std::visit(Line{}, plan); }

@@ -8,7 +8,7 @@ namespace {
 constexpr bool kArgument = false;
 constexpr bool kUnsupported = true;
 
-// In the order of Rule, which is checked below.
+// In the order of Rule, which is checked below. Longer than usual: one table of all wording.
 constexpr RuleInfo kRules[] = {
     {Rule::None, "NONE", kArgument, "nothing is wrong.", "report this message."},
 
@@ -158,6 +158,36 @@ constexpr RuleInfo kRules[] = {
      "pass a copy, or a view that begins there."},
     {Rule::LogitsPage, "LOGITS_PAGE", kArgument, "a page has 1 to 65536 keys; 64 is the fastest.",
      "pass the block_kv of the cache."},
+    {Rule::SparseCount, "SPARSE_COUNT", kArgument,
+     "a query has 4 to 4096 chosen blocks, a multiple of 4.",
+     "pad the rows of sparse_kv_block_indices with -1."},
+    {Rule::SparseBlock, "SPARSE_BLOCK", kArgument, "a chosen block has 8 or 16 keys.",
+     "pass sparse_block_kv=16."},
+    {Rule::SparsePage, "SPARSE_PAGE", kArgument, "a page holds whole blocks of {0} keys.",
+     "choose blocks that divide the pages of the cache."},
+    {Rule::SparseRows, "SPARSE_ROWS", kUnsupported, "a call has at most 2^20 queries.",
+     "split the queries."},
+    {Rule::SparseKeys, "SPARSE_KEYS", kArgument, "keys are counted from 0 to 2^31 - 1.",
+     "pass the number of keys."},
+    {Rule::SparseMetadata, "SPARSE_METADATA", kArgument,
+     "metadata is contiguous uint8 with {0} bytes here, from a multiple of 8 bytes on: eight a "
+     "query and chosen block.",
+     "call get_sparse_mqa_logits_metadata or get_paged_sparse_mqa_logits_metadata for this q."},
+    {Rule::GateDtype, "GATE_DTYPE", kArgument, "{0} is {1}.", "cast it with .to()."},
+    {Rule::GateShape, "GATE_SHAPE", kArgument, "{0} is ({1}) here.",
+     "pass the tensor of this very call."},
+    {Rule::GateContiguous, "GATE_CONTIGUOUS", kArgument, "{0} is contiguous.",
+     "use .contiguous()."},
+    {Rule::GateSizes, "GATE_SIZES", kArgument,
+     "a token has 1 or more elements, and there are fewer than 2^31 tokens.", "split the tokens."},
+    {Rule::GateExperts, "GATE_EXPERTS", kUnsupported, "there are 1 to 512 experts.",
+     "multiply with bf16_gemm_nt and choose with torch.topk."},
+    {Rule::GateTopk, "GATE_TOPK", kArgument,
+     "num_topk is 1 to {0}, and no more than the experts, here {1}.", "pass a number of these."},
+    {Rule::GateTogether, "GATE_TOGETHER", kArgument, "{0} needs {1}, and they come together.",
+     "pass both of them, or none."},
+    {Rule::GateCopies, "GATE_COPIES", kArgument, "an expert has 1 to 65536 copies.",
+     "give the map a column a copy."},
     {Rule::HcDtype, "HC_DTYPE", kArgument, "a is bfloat16; b, d and sqr_sum are float32.",
      "cast a with .bfloat16() and b with .float(), and allocate the outputs as float32."},
     {Rule::HcSameK, "HC_SAME_K", kArgument,

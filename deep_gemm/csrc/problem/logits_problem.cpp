@@ -26,7 +26,7 @@ std::uint64_t LogitsProblem::hash() const {
   std::uint64_t seed = mix_all(1, type, weights_type, logits_type, rows, keys, width, heads);
   seed = mix_all(seed, head_dim, kv_stride, weights_stride, logits_stride, is_compressed, is_clean);
   seed = mix_all(seed, is_paged, next_n, page, num_blocks, block_stride, table_stride, slots);
-  return mix_all(seed, alignment, is_meta);
+  return mix_all(seed, alignment, is_meta, sparse_block);
 }
 
 std::string LogitsProblem::to_string() const {
@@ -37,6 +37,8 @@ std::string LogitsProblem::to_string() const {
   if (is_paged)
     text += deep_jit::str::format(" page{} next{} blocks{}+{} slots{}", page, next_n, num_blocks,
                                   block_stride, slots);
+  if (is_sparse())
+    text += deep_jit::str::format(" chosen{}x{}", width / sparse_block, sparse_block);
   if (is_compressed) text += deep_jit::str::format(" compressed{}", width);
   if (is_clean) text += " clean";
   return text;
@@ -51,6 +53,11 @@ std::int64_t logits_row_stride(bool is_paged, bool is_compressed, std::int64_t w
 
 std::uint64_t LogitsScheduleProblem::hash() const {
   return mix_all(2, batch, next_n, lengths_stride, slots, is_meta);
+}
+
+std::uint64_t SparseScheduleProblem::hash() const {
+  const std::uint64_t seed = mix_all(3, rows, num_blocks, keys, block, is_unaligned, page);
+  return mix_all(seed, table_stride, is_meta);
 }
 
 }  // namespace deep_gemm

@@ -8,14 +8,22 @@ namespace {
 // Contains what profilers look for: mqa_logits.
 std::string name_of(const char* prefix, const LogitsConfig& c) {
   return std::string(prefix) + (c.type == LogitsType::Fp4Mx ? "_fp4" : "_fp8") +
-         (c.is_paged ? "_paged_mqa_logits" : "_mqa_logits");
+         (c.is_paged ? "_paged" : "") + (c.sparse_block != 0 ? "_sparse" : "") + "_mqa_logits";
 }
 
 std::string common_fields(const LogitsConfig& c) {
   constexpr const char* kTypes[] = {"LogitsType::Fp8", "LogitsType::Fp8Mx", "LogitsType::Fp4Mx"};
-  return deep_jit::str::format("    .type = {},\n    .is_paged = {},\n    .head_dim = {},\n",
-                               kTypes[static_cast<int>(c.type)], c.is_paged ? "true" : "false",
-                               c.head_dim);
+  std::string text = deep_jit::str::format(
+      "    .type = {},\n    .is_paged = {},\n    .head_dim = {},\n",
+      kTypes[static_cast<int>(c.type)], c.is_paged ? "true" : "false", c.head_dim);
+  if (c.sparse_block != 0)
+    text += deep_jit::str::format("    .sparse_block = {},\n", c.sparse_block);
+  return text;
+}
+
+// Of the header and of the function in it.
+const char* stem_of(const LogitsConfig& c) {
+  return c.sparse_block != 0 ? "sparse_mqa_logits" : "mqa_logits";
 }
 
 }  // namespace
@@ -25,7 +33,7 @@ KernelSource source_of(const HostLogitsPlan& plan) {
   KernelSource source;
   source.name = name_of("host", c);
   source.text = deep_jit::str::format(
-      R"(#include <deep_gemm/host/mqa_logits.hpp>
+      R"(#include <deep_gemm/host/{}.hpp>
 
 using namespace deep_gemm;
 
@@ -36,10 +44,10 @@ constexpr LogitsConfig kConfig{{
 }};
 
 extern "C" void {}(const DjHostBlock* block, void* const* args) {{
-  host::mqa_logits<kConfig>(*block, *static_cast<const LogitsParams*>(args[0]));
+  host::{}<kConfig>(*block, *static_cast<const LogitsParams*>(args[0]));
 }}
 )",
-      common_fields(c), c.rows, c.vectors, c.vector_bytes, source.name);
+      stem_of(c), common_fields(c), c.rows, c.vectors, c.vector_bytes, source.name, stem_of(c));
   // Why: a product and its sum are one rounding on every compiler, not on GCC alone.
   source.extra_flags = {"-ffp-contract=fast"};
   return source;
@@ -50,7 +58,7 @@ KernelSource source_of(const PortableLogitsPlan& plan) {
   KernelSource source;
   source.name = name_of("portable", c);
   source.text = deep_jit::str::format(
-      R"(#include <deep_gemm/portable/mqa_logits.cuh>
+      R"(#include <deep_gemm/portable/{}.cuh>
 
 using namespace deep_gemm;
 
@@ -59,10 +67,10 @@ constexpr LogitsConfig kConfig{{
 
 extern "C" __global__ void __launch_bounds__({}, 2) {}(const __grid_constant__ LogitsParams params) {{
   extern __shared__ __align__(128) u8 shared[];
-  portable::mqa_logits<kConfig>(params, shared);
+  portable::{}<kConfig>(params, shared);
 }}
 )",
-      common_fields(c), kPortableLogitsThreads, source.name);
+      stem_of(c), common_fields(c), kPortableLogitsThreads, source.name, stem_of(c));
   return source;
 }
 
@@ -132,7 +140,7 @@ KernelSource source_of(const LogitsPlan& plan) {
 
 KernelSource host_logits_schedule_source() {
   return {"host_paged_mqa_logits_metadata",
-          R"(#include <deep_gemm/host/mqa_logits.hpp>
+          R"(#include <deep_gemm/host/logits_schedule.hpp>
 
 using namespace deep_gemm;
 
@@ -152,6 +160,33 @@ using namespace deep_gemm;
 extern "C" __global__ void __launch_bounds__(kLogitsScheduleThreads)
     portable_paged_mqa_logits_metadata(const __grid_constant__ LogitsScheduleParams params) {
   portable::logits_schedule(params);
+}
+)",
+          {}};
+}
+
+KernelSource host_sparse_schedule_source() {
+  return {"host_sparse_mqa_logits_metadata",
+          R"(#include <deep_gemm/host/sparse_schedule.hpp>
+
+using namespace deep_gemm;
+
+extern "C" void host_sparse_mqa_logits_metadata(const DjHostBlock* block, void* const* args) {
+  host::sparse_schedule(*block, *static_cast<const SparseScheduleParams*>(args[0]));
+}
+)",
+          {}};
+}
+
+KernelSource portable_sparse_schedule_source() {
+  return {"portable_sparse_mqa_logits_metadata",
+          R"(#include <deep_gemm/portable/sparse_schedule.cuh>
+
+using namespace deep_gemm;
+
+extern "C" __global__ void __launch_bounds__(kSparseThreads)
+    portable_sparse_mqa_logits_metadata(const __grid_constant__ SparseScheduleParams params) {
+  portable::sparse_schedule(params);
 }
 )",
           {}};

@@ -1,4 +1,4 @@
-// A plan of indexer logits, or the schedule of paged ones, as kernel text with named fields.
+// A plan of indexer logits, or what is computed ahead of them, as kernel text with named fields.
 //   KernelSource source = source_of(plan);      // name "host_fp8_mqa_logits"
 // Decides nothing. Leaves compiling to launch/.
 #pragma once
@@ -16,5 +16,8 @@ KernelSource source_of(const LogitsPlan& plan);
 
 KernelSource host_logits_schedule_source();
 KernelSource portable_logits_schedule_source();
+
+KernelSource host_sparse_schedule_source();
+KernelSource portable_sparse_schedule_source();
 
 }  // namespace deep_gemm

@@ -54,6 +54,31 @@ def paged(arch: str, kind: str, heads: int, dim: int, next_n: int = 1, page: int
     )
 
 
+def sparse(arch: str, kind: str, paged: bool) -> dict[str, str]:
+    """512 queries of 32 heads, 64 chosen blocks of 16 keys each."""
+    q = query(512, 32, 128, kind=kind)
+    meta = described(512 * 64 * 8, dtype=torch.uint8)
+    rest = described(512, 32, dtype=torch.bfloat16), meta, 64, 16
+    if paged:
+        cache = described(1000, 64, 1, q[0].size(-1) + 4, dtype=torch.uint8)
+        return deep_gemm.plan("fp8_fp4_paged_sparse_mqa_logits", q, cache, *rest, arch=arch)
+    kv, scale = query(4096, 128, kind=kind)
+    scale = described(4096, dtype=torch.float32) if scale is None else scale
+    return deep_gemm.plan("fp8_fp4_sparse_mqa_logits", q, (kv, scale), *rest, arch=arch)
+
+
+@pytest.mark.parametrize("arch", ["80", "86", "89", "90a", "100", "103", "120"])
+@pytest.mark.parametrize("paged", [False, True], ids=["contiguous", "paged"])
+@pytest.mark.parametrize("kind", ["fp8", "fp8-mx", "fp4"])
+def test_sparse_kernels_compile_without_spills(
+    kind: str, paged: bool, arch: str, nvrtc: Nvrtc
+) -> None:
+    plan = sparse(arch, kind, paged)
+    assert plan["plan"].startswith("portable") and "sparse 16" in plan["plan"]
+    report = nvrtc.compile(plan["source"], arch)
+    assert report.spill_bytes == 0, f"{arch} {plan['plan']}: {report.log}"
+
+
 PORTABLE = [("fp8", 32), ("fp8", 64), ("fp8", 96), ("fp8", 128), ("fp8-mx", 128), ("fp4", 128)]
 
 

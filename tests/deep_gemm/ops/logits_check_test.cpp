@@ -52,6 +52,27 @@ LogitsFacts legal_paged() {
   return f;
 }
 
+// 6 queries of 32 heads, 4 chosen blocks of 16 keys each, of 300 keys or of pages of 64.
+LogitsFacts legal_sparse() {
+  LogitsFacts f = legal();
+  f.op = "fp8_fp4_sparse_mqa_logits";
+  f.starts = f.ends = {};
+  f.schedule = tensor(DType::UInt8, {6 * 4 * 8});
+  f.clean_logits = false;
+  f.bf16_logits = true;
+  f.num_sparse_blocks = 4;
+  f.sparse_block = 16;
+  return f;
+}
+
+LogitsFacts legal_paged_sparse() {
+  LogitsFacts f = legal_sparse();
+  f.op = "fp8_fp4_paged_sparse_mqa_logits";
+  f.kv = tensor(DType::UInt8, {20, 64, 1, 132});
+  f.kv_scale = {};
+  return f;
+}
+
 struct WrongCall {
   Rule rule;
   std::function<void(LogitsFacts&)> spoil;
@@ -88,6 +109,16 @@ const WrongCall kWrongPagedCalls[] = {
     {Rule::LogitsClean, [](LogitsFacts& f) { f.clean_logits = true; }},
 };
 
+const WrongCall kWrongSparseCalls[] = {
+    {Rule::SparseCount, [](LogitsFacts& f) { f.num_sparse_blocks = 6; }},
+    {Rule::SparseCount, [](LogitsFacts& f) { f.num_sparse_blocks = 0; }},
+    {Rule::SparseBlock, [](LogitsFacts& f) { f.sparse_block = 32; }},
+    {Rule::SparseMetadata, [](LogitsFacts& f) { f.schedule.sizes[0] = 100; }},
+    {Rule::SparseMetadata, [](LogitsFacts& f) { f.schedule.dtype = DType::Int32; }},
+    {Rule::SparseMetadata, [](LogitsFacts& f) { f.schedule.address = 4100; }},
+    {Rule::LogitsAligned, [](LogitsFacts& f) { f.q.address = 4104; }},
+};
+
 template <class Check>
 std::string refused(const WrongCall& wrong, LogitsFacts facts, const Check& check) {
   wrong.spoil(facts);
@@ -108,7 +139,26 @@ TEST(LogitsCheck, EveryWrongCallIsRefusedByItsRuleInFiveParts) {
   for (const WrongCall& wrong : kWrongCalls) text += refused(wrong, legal(), check_mqa_logits);
   for (const WrongCall& wrong : kWrongPagedCalls)
     text += refused(wrong, legal_paged(), check_paged_mqa_logits);
+  for (const WrongCall& wrong : kWrongSparseCalls)
+    text += refused(wrong, legal_sparse(),
+                    [](const LogitsFacts& f) { return check_sparse_mqa_logits(f, false); });
   CHECK_EQ(text, dj_test::golden("errors_logits.txt", text));
+}
+
+TEST(LogitsCheck, SparseLogitsAreRowsOfWholeBlocks) {
+  const LogitsProblem p = check_sparse_mqa_logits(legal_sparse(), false);
+  CHECK_EQ(p.width, 64);
+  CHECK_EQ(p.logits_stride, 512);
+  CHECK(p.is_sparse() && !p.is_paged && !p.is_clean);
+  LogitsFacts paged = legal_paged_sparse();
+  CHECK(check_sparse_mqa_logits(paged, true).is_paged);
+  paged.kv = tensor(DType::UInt8, {20, 24, 1, 132});
+  try {
+    check_sparse_mqa_logits(paged, true);
+    CHECK(false);
+  } catch (const deep_jit::exception::Exception& error) {
+    CHECK_EQ(error.condition(), "SPARSE_PAGE");
+  }
 }
 
 TEST(LogitsCheck, RowsAreAsFarApartAsCallersRelyOn) {

@@ -55,6 +55,9 @@ TEST(LogitsPlan, PlansOfKnownShapesAreTheCommittedOnes) {
   LogitsProblem mx = contiguous(64, 4096, 64);
   mx.type = LogitsType::Fp4Mx;
   LogitsProblem odd = paged(8, 1, 48, 64), wide = contiguous(512, 4096, 128);
+  LogitsProblem chosen = contiguous(4096, 2048, 32), chosen_paged = paged(8, 1, 64, 32);
+  chosen.sparse_block = 16;
+  chosen_paged.sparse_block = 8;
   const LogitsProblem problems[] = {contiguous(512, 4096, 32),
                                     contiguous(2048, 8192, 64),
                                     contiguous(100, 500, 16, 64),
@@ -66,7 +69,9 @@ TEST(LogitsPlan, PlansOfKnownShapesAreTheCommittedOnes) {
                                     paged(64, 4, 256, 64),
                                     paged(64, 4, 64, 64, 66),
                                     odd,
-                                    paged(8, 5, 64, 64)};
+                                    paged(8, 5, 64, 64),
+                                    chosen,
+                                    chosen_paged};
   for (const DeviceTraits& traits :
        {host(), cuda("80", 80, 166912), cuda("90a", 90, 232448), cuda("120", 120, 101376)})
     for (const LogitsProblem& p : problems)

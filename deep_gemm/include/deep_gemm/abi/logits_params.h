@@ -17,6 +17,7 @@ struct LogitsConfig {
   LogitsType type = LogitsType::Fp8;
   bool is_paged = false;  // keys lie in pages found by a table; else they are contiguous
   int head_dim = 128;     // 32, 64, 96 or 128
+  int sparse_block = 0;   // 8 or 16: keys of a chosen block; 0: every key
   // Host only: register tile (heads by vectors of keys).
   int rows = 6;
   int vectors = 2;
@@ -40,7 +41,8 @@ struct LogitsParams {
   const int* starts;     // [rows]: first key of a query; null: 0
   const int* ends;       // [rows]: one past its last key
   const int* table;      // paged: [rows / next_n, pages]
-  const int* schedule;   // paged: what LogitsScheduleParams describes
+  const int* schedule;   // paged: what LogitsScheduleParams describes; sparse: SparseEntry
+                         // [rows, width / sparse_block], and starts, ends and table are unused
   void* logits;          // [rows, width]
   long long kv_stride, block_stride;                      // bytes: of a key, of a page
   long long weights_stride, logits_stride, table_stride;  // elements

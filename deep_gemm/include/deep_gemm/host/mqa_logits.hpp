@@ -81,19 +81,17 @@ template <LogitsConfig C>
   return x * numeric::ue8m0_to_float(static_cast<numeric::u8>(scales >> (d / 32 * 8)));
 }
 
-// Keys [first, last) of the tile as columns; the others are zero.
-template <LogitsConfig C>
-void decode_keys(const LogitsParams& p, std::int64_t group, std::int64_t tile, std::int64_t first,
-                 std::int64_t last, LogitsScratch<C>& s) {
+// The keys of a tile as columns. find(c) is where the key of column c lies; no data: zeros.
+template <LogitsConfig C, class Find>
+void decode_found(const Find& find, LogitsScratch<C>& s) {
   using D = LogitsDerived<C>;
   for (int c = 0; c < kHostLogitsKeys; c += 8) {
     KeyAt at[8] = {};
     std::uint32_t words[8] = {};
     for (int i = 0; i < 8; ++i) {
-      const std::int64_t j = tile + c + i;
       s.scale[c + i] = 0.0f;
-      if (j < first || j >= last) continue;
-      at[i] = key_at<C>(p, group, j);
+      at[i] = find(c + i);
+      if (at[i].data == nullptr) continue;
       words[i] = simd::load<std::uint32_t>(at[i].scale);
       s.scale[c + i] = D::kIsMx ? 1.0f : numeric::bits_to_float(words[i]);
     }
@@ -107,6 +105,18 @@ void decode_keys(const LogitsParams& p, std::int64_t group, std::int64_t tile, s
       }
     }
   }
+}
+
+// Keys [first, last) of the tile; the others are zero.
+template <LogitsConfig C>
+void decode_keys(const LogitsParams& p, std::int64_t group, std::int64_t tile, std::int64_t first,
+                 std::int64_t last, LogitsScratch<C>& s) {
+  decode_found<C>(
+      [&](int c) {
+        const std::int64_t j = tile + c;
+        return j < first || j >= last ? KeyAt{} : key_at<C>(p, group, j);
+      },
+      s);
 }
 
 // Heads [first, first + C.rows) of a query as rows; those past the last are zero.
@@ -161,6 +171,27 @@ void weigh_heads(const float (&weights)[C.rows], LogitsScratch<C>& s) {
   }
 }
 
+// A query's heads against all keys of the tile.
+template <LogitsConfig C>
+void weigh_row(const LogitsParams& p, std::int64_t row, LogitsScratch<C>& s) {
+  for (int head = 0; head < p.heads; head += C.rows) {
+    float weights[C.rows];
+    for (int r = 0; r < C.rows; ++r)
+      weights[r] = head + r < p.heads ? weight_at(p, row, head + r) : 0.0f;
+    decode_heads<C>(p, row, head, s);
+    weigh_heads<C>(weights, s);
+  }
+}
+
+inline void store_logit(const LogitsParams& p, std::int64_t row, std::int64_t column, float x) {
+  const std::int64_t at = row * p.logits_stride + column;
+  if (p.bf16_logits) {
+    static_cast<std::uint16_t*>(p.logits)[at] = numeric::float_to_bf16(x);
+  } else {
+    static_cast<float*>(p.logits)[at] = x;
+  }
+}
+
 // Columns of one query: logits inside [start, end), -inf beside them when cleaning.
 template <LogitsConfig C>
 void store_logits(const LogitsParams& p, std::int64_t row, std::int64_t tile, std::int64_t start,
@@ -172,13 +203,7 @@ void store_logits(const LogitsParams& p, std::int64_t row, std::int64_t tile, st
     if (!is_inside && !(p.clean && j < p.keys)) continue;
     const std::int64_t column = j - shift;
     if (column >= p.width) continue;
-    const float x = is_inside ? s.sums[c] * s.scale[c] : -__builtin_inff();
-    const std::int64_t at = row * p.logits_stride + column;
-    if (p.bf16_logits) {
-      static_cast<std::uint16_t*>(p.logits)[at] = numeric::float_to_bf16(x);
-    } else {
-      static_cast<float*>(p.logits)[at] = x;
-    }
+    store_logit(p, row, column, is_inside ? s.sums[c] * s.scale[c] : -__builtin_inff());
   }
 }
 
@@ -210,40 +235,8 @@ void mqa_logits(const DjHostBlock& block, const LogitsParams& p) {
   for (std::int64_t row = row0; row < row1; ++row) {
     const std::int64_t start = start_of(row), end = end_of(row);
     std::memset(scratch.sums, 0, sizeof(scratch.sums));
-    if (start < end && start < tile + kHostLogitsKeys && end > tile) {
-      for (int head = 0; head < p.heads; head += C.rows) {
-        float weights[C.rows];
-        for (int r = 0; r < C.rows; ++r)
-          weights[r] = head + r < p.heads ? weight_at(p, row, head + r) : 0.0f;
-        decode_heads<C>(p, row, head, scratch);
-        weigh_heads<C>(weights, scratch);
-      }
-    }
+    if (start < end && start < tile + kHostLogitsKeys && end > tile) weigh_row<C>(p, row, scratch);
     store_logits<C>(p, row, tile, start, end, scratch);
-  }
-}
-
-// Schedule of a paged call; one block. Tiles of all requests in order, cut into equal shares.
-inline void logits_schedule(const LogitsScheduleParams& p) {
-  const auto tiles_of = [&](std::int64_t request) {
-    const std::int64_t length = p.lengths[request * p.lengths_stride + p.next_n - 1];
-    return length > 0 ? (length + kScheduleKeys - 1) / kScheduleKeys : 0;
-  };
-  std::int64_t total = 0;
-  for (int request = 0; request < p.batch; ++request) total += tiles_of(request);
-  std::int64_t before = 0;
-  int slot = 0;
-  for (int request = 0; request < p.batch; ++request) {
-    const std::int64_t tiles = tiles_of(request);
-    for (; slot <= p.slots && total * slot / p.slots < before + tiles; ++slot) {
-      p.schedule[2 * slot] = request;
-      p.schedule[2 * slot + 1] = static_cast<int>(total * slot / p.slots - before);
-    }
-    before += tiles;
-  }
-  for (; slot <= p.slots; ++slot) {
-    p.schedule[2 * slot] = p.batch;
-    p.schedule[2 * slot + 1] = 0;
   }
 }
 

@@ -80,14 +80,22 @@ struct KeyAt {
 };
 
 template <LogitsConfig C>
+struct FoundKey {
+  KeyAt<C> at;
+  bool is_key;
+};
+
+template <LogitsConfig C>
 struct Keys {
   using D = LogitsDerived<C>;
   u32 a[D::kSets][D::kChunks][2][4];  // rows lane / 4 and that plus 8
   i64 own;                            // the key whose logit this lane stores
   float scale;                        // of that key
 
-  // Keys [first, last) exist; the others are zero.
-  DG_DEVICE void load(const LogitsParams& params, i64 group, i64 tile, i64 first, i64 last) {
+  // find(j) is where the key of column j of the tile lies, and whether it exists; the others are
+  // zero, and what is read in their place is any memory of a key's size.
+  template <class Find>
+  DG_DEVICE void load_found(const LogitsParams& params, i64 tile, const Find& find) {
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const i64 base = tile + warp * (16 * D::kSets);
     const u64 bits = reinterpret_cast<u64>(params.kv) | static_cast<u64>(params.block_stride);
@@ -96,16 +104,14 @@ struct Keys {
     for (int set = 0; set < D::kSets; ++set) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const i64 j = base + set * 16 + half * 8 + lane / 4;
-        const bool is_key = j >= first && j < last;
-        const KeyAt<C> at = KeyAt<C>::find(params, group, is_key ? j : first);
+        const FoundKey<C> found = find(base + set * 16 + half * 8 + lane / 4);
         u32 scales = 0;
-        if constexpr (D::kIsMx) scales = __ldg(at.scale);
+        if constexpr (D::kIsMx) scales = __ldg(found.at.scale);
 #pragma unroll
         for (int chunk = 0; chunk < D::kChunks; ++chunk) {
-          load_part<C>(at.data + (4 * chunk + lane % 4) * D::kPartBytes, is_aligned,
+          load_part<C>(found.at.data + (4 * chunk + lane % 4) * D::kPartBytes, is_aligned,
                        scales >> (8 * chunk) & 0xFFu, a[set][chunk][half]);
-          if (!is_key) {
+          if (!found.is_key) {
 #pragma unroll
             for (int i = 0; i < 4; ++i) a[set][chunk][half][i] = 0;
           }
@@ -116,9 +122,17 @@ struct Keys {
     own = base + (lane % 4 / 2) * 16 + (lane % 2) * 8 + lane / 4;
     scale = 1.0f;
     if constexpr (!D::kIsMx) {
-      const bool is_key = own >= first && own < last;
-      if (is_key) scale = __uint_as_float(__ldg(KeyAt<C>::find(params, group, own).scale));
+      const FoundKey<C> found = find(own);
+      if (found.is_key) scale = __uint_as_float(__ldg(found.at.scale));
     }
+  }
+
+  // Keys [first, last) exist.
+  DG_DEVICE void load(const LogitsParams& params, i64 group, i64 tile, i64 first, i64 last) {
+    load_found(params, tile, [&](i64 j) {
+      const bool is_key = j >= first && j < last;
+      return FoundKey<C>{KeyAt<C>::find(params, group, is_key ? j : first), is_key};
+    });
   }
 };
 
