@@ -225,6 +225,8 @@ def test_counters_and_events_follow_calls() -> None:
     assert set(before) == {
         "compiles", "disk_hits", "memory_hits", "loads", "compile_ms", "load_ms"
     }  # fmt: skip
+    assert deep_gemm.reset_counters() == after
+    assert all(value == 0 for value in deep_gemm.counters().values())
 
 
 def test_features_name_operators_and_capabilities() -> None:
@@ -250,6 +252,8 @@ def test_knobs_read_back_what_was_set() -> None:
         assert deep_gemm.get_pdl() is True
         deep_gemm.use_deterministic_algorithms(True)
         assert deep_gemm.get_deterministic_algorithms() is True
+        deep_gemm.set_batch_invariant()
+        assert deep_gemm.get_batch_invariant() is True
         deep_gemm.set_ignore_compile_dims(True)
         assert deep_gemm.get_ignore_compile_dims() is True
         deep_gemm.set_block_size_multiple_of((32, 16))
@@ -267,6 +271,8 @@ def test_knobs_read_back_what_was_set() -> None:
         deep_gemm.set_tc_util(100)
         deep_gemm.set_pdl(False)
         deep_gemm.use_deterministic_algorithms(False)
+        deep_gemm.set_batch_invariant(False)
+        assert deep_gemm.get_batch_invariant() is False
         deep_gemm.set_ignore_compile_dims(False)
         deep_gemm.set_block_size_multiple_of(1)
         deep_gemm.set_num_sms(0)

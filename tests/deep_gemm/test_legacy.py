@@ -69,4 +69,11 @@ def test_groups_along_k(side: str, dtype: torch.dtype, acc: bool, device: str) -
 
 def test_the_module_is_an_attribute_of_the_package() -> None:
     assert deep_gemm.legacy is legacy
-    assert sorted(legacy.__all__) == legacy.__all__ and len(legacy.__all__) == 6
+    assert legacy.__all__ == [
+        "a_fused_k_grouped_bf16_gemm_tn_contiguous_tl",
+        "a_fused_m_grouped_bf16_gemm_nn_contiguous_tl",
+        "a_fused_m_grouped_bf16_gemm_nt_contiguous_tl",
+        "b_fused_k_grouped_bf16_gemm_tn_contiguous_tl",
+        "m_grouped_bf16_gemm_nn_contiguous_tl",
+        "m_grouped_bf16_gemm_nt_contiguous_tl",
+    ]

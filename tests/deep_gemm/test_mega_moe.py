@@ -192,8 +192,16 @@ def test_odd_rows_are_refused() -> None:
         )
 
 
+def test_nvfp4_activations_have_two_values_a_byte_and_a_scale_per_16() -> None:
+    num_bytes, slicer = _C.get_symm_buffer_size_for_nvfp4_mega_moe(1, 8, 100, 2, 256, 128)
+    x, x_sf, *_ = slicer(torch.zeros(num_bytes, dtype=torch.int8))
+    assert x.size(1) * x.element_size() == 256 // 2
+    assert x_sf.size(1) * x_sf.element_size() == 256 // 16
+
+
 def test_a_buffer_of_one_rank_is_zeroed_and_destroyed() -> None:
     buffer = deep_gemm.get_symm_buffer_for_mega_moe(None, 8, 100, 2, 256, 128)
+    assert isinstance(buffer, deep_gemm.SymmBuffer)
     assert buffer.x.shape == (ALIGNMENT, 256) and int(buffer.buffer.count_nonzero()) == 0
     buffer.topk_idx[:4] = -1
     assert bool((buffer.topk_idx[:4] == -1).all())
