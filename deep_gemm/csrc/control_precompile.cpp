@@ -1,6 +1,7 @@
 // Which kernels an operator can pick for some sizes, and compiling them ahead of the first call.
 #include <algorithm>
 #include <charconv>
+#include <span>
 #include <vector>
 
 #include <deep_gemm/csrc/control_answers.hpp>
@@ -120,19 +121,26 @@ void set_contiguous(GemmProblem& p) {
   p.b.stride_bytes = stride(p.b, p.n, p.k);
 }
 
+// What callers of a bf16 product may add it to.
+constexpr Accumulate kAccumulations[] = {Accumulate::None, Accumulate::InPlace, Accumulate::FromC};
+
 std::vector<KernelSource> gemm_kernels(const Sizes& sizes, const DeviceTraits& traits) {
   std::vector<KernelSource> sources;
   for (GemmProblem p : recipes_of(sizes)) {
+    const std::size_t num_accumulations = p.is_scaled() ? 1 : std::size(kAccumulations);
     for (const std::int64_t n : sizes.n) {
       for (const std::int64_t k : sizes.k) {
         for (const OutputType d_type : sizes.d_types) {
-          p.n = p.d_stride = n;
+          p.n = p.d_stride = p.c_stride = n;
           p.k = k;
           p.d_type = d_type;
           set_contiguous(p);
-          plan_gemm(p, traits, current_knobs(), sizes.op);  // refuses what a call would
-          for (KernelSource& source : reachable_sources(p, traits))
-            sources.push_back(std::move(source));
+          for (const Accumulate accumulate : std::span(kAccumulations, num_accumulations)) {
+            p.accumulate = accumulate;
+            plan_gemm(p, traits, current_knobs(), sizes.op);  // refuses what a call would
+            for (KernelSource& source : reachable_sources(p, traits))
+              sources.push_back(std::move(source));
+          }
         }
       }
     }

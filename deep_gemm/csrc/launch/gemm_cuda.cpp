@@ -48,12 +48,15 @@ class PreparedPortableGemm final : public PreparedGemm {
 GemmParams sm90_params(const GemmProblem& p, const Sm90GemmPlan& plan, const GemmAddresses& at) {
   const TileConfig& t = plan.tile;
   GemmParams params{};
-  params.a = matrix_map("a", {at.a, p.a.type, p.m, p.k, p.a.stride_bytes},
-                        t.block_m / (t.share == Share::A ? t.cluster : 1));
-  params.b = matrix_map("b", {at.b, p.b.type, p.n, p.k, p.b.stride_bytes},
-                        t.block_n / (t.share == Share::B ? t.cluster : 1));
+  params.a =
+      operand_map("a", at.a, p.a, p.m, p.k, t.block_m / (t.share == Share::A ? t.cluster : 1));
+  params.b =
+      operand_map("b", at.b, p.b, p.n, p.k, t.block_n / (t.share == Share::B ? t.cluster : 1));
   constexpr int kStoreRows = 16;
-  params.d = matrix_map("d", {at.d, ElementType::Bf16, p.m, p.n, p.d_stride * 2}, kStoreRows, true);
+  const std::int64_t d_bytes = p.d_type == OutputType::F32 ? 4 : 2;
+  params.d =
+      matrix_map("d", {at.d, map_type(p.d_type), p.m, p.n, p.d_stride * d_bytes}, kStoreRows, true);
+  params.d_row = p.d_stride;
   params.a_scale_row = p.a_scale.stride_mn;
   params.a_scale_k = p.a_scale.stride_k;
   params.b_scale_block = p.b_scale.stride_mn;
@@ -82,6 +85,8 @@ class PreparedSm90Gemm final : public PreparedGemm {
     move_map(params.a, at.a);
     move_map(params.b, at.b);
     move_map(params.d, at.d);
+    params.d_data = at.d;
+    params.c = at.c;
     params.a_scale = static_cast<const float*>(at.a_scale);
     params.b_scale = static_cast<const float*>(at.b_scale);
     constexpr std::uintptr_t kVectorBytes = 16;

@@ -65,12 +65,14 @@ GemmParams sm90_params(const GroupedProblem& p, const Sm90GemmPlan& plan,
   const std::int64_t a_rows = is_masked ? p.num_groups * g.m : g.m;
   constexpr int kStoreRows = 16;
   GemmParams params{};
-  params.a = matrix_map("a", {at.a, g.a.type, a_rows, g.k, g.a.stride_bytes}, plan.tile.block_m);
-  params.b = matrix_map("b", {at.b, g.b.type, p.num_groups * g.n, g.k, g.b.stride_bytes},
-                        plan.tile.block_n);
+  params.a = operand_map("a", at.a, g.a, a_rows, g.k, plan.tile.block_m);
+  params.b = g.b.type == ElementType::Bf16
+                 ? operand_map("b", at.b, g.b, g.n, g.k, plan.tile.block_n, p.num_groups, p.b_group)
+                 : operand_map("b", at.b, g.b, p.num_groups * g.n, g.k, plan.tile.block_n);
+  const std::int64_t d_bytes = g.d_type == OutputType::F32 ? 4 : 2;
   params.d = matrix_map("d",
-                        {at.d, ElementType::Bf16, g.m, g.n, g.d_stride * 2,
-                         is_masked ? p.num_groups : 1, p.d_group * 2},
+                        {at.d, map_type(g.d_type), g.m, g.n, g.d_stride * d_bytes,
+                         is_masked ? p.num_groups : 1, p.d_group * d_bytes},
                         kStoreRows, true);
   params.a_scale_row = g.a_scale.stride_mn;
   params.a_scale_k = g.a_scale.stride_k;

@@ -19,19 +19,55 @@ bool is_tma_row(std::int64_t rows, std::int64_t stride_bytes, std::int64_t row_b
   return rows <= 1 || (stride_bytes % 16 == 0 && stride_bytes >= row_bytes);
 }
 
-Broken first_sm90_operand_rule(const GemmProblem& p) {
-  const bool is_fp8 = p.a.type == ElementType::E4m3 && p.b.type == ElementType::E4m3 &&
-                      p.a.major == Major::K && p.b.major == Major::K;
+bool is_tma_operand(const GemmOperand& x, std::int64_t mn, std::int64_t k) {
+  const std::int64_t bytes = x.type == ElementType::Bf16 ? 2 : 1;
+  return x.major == Major::K ? is_tma_row(mn, x.stride_bytes, k * bytes)
+                             : is_tma_row(k, x.stride_bytes, mn * bytes);
+}
+
+// Where c is read, pairs of its elements are, and its rows are as far apart as those of d.
+bool is_readable_c(const GemmProblem& p) {
+  return p.n % 2 == 0 && (p.accumulate != Accumulate::FromC || p.c_stride == p.d_stride);
+}
+
+// What a tile says of operands and outputs is what the problem has.
+bool describes(const TileConfig& t, const GemmProblem& p) {
+  const TileConfig want = sm90_tile(p, t);
+  return p.b.type == t.type && t.type == want.type && t.a_major == want.a_major &&
+         t.b_major == want.b_major && t.b_scale_rows == want.b_scale_rows &&
+         t.d_type == want.d_type && t.add_to == want.add_to;
+}
+
+bool takes_operands(const GemmProblem& p, const TileConfig& t) {
+  if (p.has_alpha || !describes(t, p)) return false;
+  if (t.type == ElementType::Bf16) return t.add_to != AddTo::C || is_readable_c(p);
   const auto scale = [](const GemmScale& s, std::int64_t gran_mn) {
     return s.type == ScaleType::F32 && s.gran_mn == gran_mn && s.gran_k == 128;
   };
-  const bool is_output =
-      p.d_type == OutputType::Bf16 && p.accumulate == Accumulate::None && !p.has_alpha;
-  if (!is_fp8 || !scale(p.a_scale, 1) || !scale(p.b_scale, 128) || !is_output)
-    return {Rule::Sm90Operands, 0, 0};
-  if (p.alignment < 16 || p.d_alignment < 16 || !is_tma_row(p.m, p.a.stride_bytes, p.k) ||
-      !is_tma_row(p.n, p.b.stride_bytes, p.k) || !is_tma_row(p.m, p.d_stride * 2, p.n * 2))
+  // Why not c: its loads would stand between products, and their registers beside two of them.
+  return t.type == ElementType::E4m3 && p.a.major == Major::K && p.b.major == Major::K &&
+         scale(p.a_scale, 1) && scale(p.b_scale, t.b_scale_rows) && t.add_to != AddTo::C;
+}
+
+Broken first_sm90_operand_rule(const GemmProblem& p, const TileConfig& t) {
+  if (!takes_operands(p, t)) return {Rule::Sm90Operands, 0, 0};
+  const std::int64_t d_bytes = p.d_type == OutputType::F32 ? 4 : 2;
+  if (p.alignment < 16 || p.d_alignment < 16 || !is_tma_operand(p.a, p.m, p.k) ||
+      !is_tma_operand(p.b, p.n, p.k) || !is_tma_row(p.m, p.d_stride * d_bytes, p.n * d_bytes))
     return {Rule::TmaAlignment, 16, std::min(p.alignment, p.d_alignment)};
+  return {};
+}
+
+Broken first_sm90_tile_rule(const TileConfig& t) {
+  constexpr int kRows = 64, kStoreColumns = 64, kSums = 200;
+  const bool is_bf16 = t.type == ElementType::Bf16;
+  const int columns = is_bf16 ? kStoreColumns : 16;
+  if (t.block_m != kRows * t.math_warpgroups) return {Rule::TileAtom, kRows, t.block_m};
+  if (t.block_n % (columns * t.n_parts) != 0 || t.block_n < kStoreColumns || t.block_n > 256)
+    return {Rule::TileAtom, columns, t.block_n};
+  const std::int64_t part = is_bf16 ? 0 : t.block_n / t.n_parts / 2;  // registers of a product
+  const std::int64_t sums = t.block_n / 2;
+  if (sums + t.products * part > kSums) return {Rule::Registers, kSums, sums + t.products * part};
   return {};
 }
 
@@ -56,17 +92,12 @@ Broken first_broken_rule(const GemmProblem& p, const PortableGemmPlan& tile,
 Broken first_broken_rule(const GemmProblem& p, const Sm90GemmPlan& plan,
                          const DeviceTraits& traits) {
   const TileConfig& t = plan.tile;
-  constexpr int kRows = 64, kColumns = 16, kStoreColumns = 64, kSums = 200;
   if (!traits.is_cuda() || traits.arch != "90a") return {Rule::NoKernelForDevice, 0, 0};
   if (const Broken size = first_size_rule(p); size.rule != Rule::None) return size;
-  if (const Broken operand = first_sm90_operand_rule(p); operand.rule != Rule::None) return operand;
-  if (t.block_m != kRows * t.math_warpgroups) return {Rule::TileAtom, kRows, t.block_m};
-  if (t.block_n % (kColumns * t.n_parts) != 0 || t.block_n < kStoreColumns || t.block_n > 256)
-    return {Rule::TileAtom, kColumns, t.block_n};
-  const std::int64_t part = t.block_n / t.n_parts / 2;  // registers of a product
-  const std::int64_t sums = t.block_n / 2;
-  if (sums + t.products * part > kSums) return {Rule::Registers, kSums, sums + t.products * part};
-  const std::int64_t bytes = sm90_fp8_smem_bytes(t);
+  if (const Broken operand = first_sm90_operand_rule(p, t); operand.rule != Rule::None)
+    return operand;
+  if (const Broken tile = first_sm90_tile_rule(t); tile.rule != Rule::None) return tile;
+  const std::int64_t bytes = sm90_smem_bytes(t);
   if (bytes > traits.smem_bytes) return {Rule::SmemBytes, traits.smem_bytes, bytes};
   return {};
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 
 #include <deep_gemm/csrc/plan/gemm_cost_cuda.hpp>
 #include <deep_gemm/csrc/plan/gemm_legality.hpp>
@@ -32,11 +33,19 @@ PortableGemmPlan portable_plan(const GemmProblem& p, const PortableTileRow& row,
   return plan;
 }
 
-Sm90GemmPlan sm90_plan(const GemmProblem& p, const TileConfig& tile, int num_sms) {
+// The rows that a problem's operands choose from.
+std::span<const Sm90TileRow> sm90_rows(const GemmProblem& p) {
+  if (!p.is_scaled()) return kSm90Bf16Tiles;
+  if (p.b_scale.gran_mn == 1) return kSm90Fp8RowsTiles;
+  return kSm90Fp8Tiles;
+}
+
+Sm90GemmPlan sm90_plan(const GemmProblem& p, const TileConfig& row, int num_sms) {
+  const TileConfig tile = sm90_tile(p, row);
   Sm90GemmPlan plan;
   plan.tile = tile;
   plan.num_threads = sm90_threads(tile);
-  plan.smem_bytes = static_cast<int>(sm90_fp8_smem_bytes(tile));
+  plan.smem_bytes = static_cast<int>(sm90_smem_bytes(tile));
   const int span_m = tile.block_m * (tile.share == Share::B ? tile.cluster : 1);
   const int span_n = tile.block_n * (tile.share == Share::A ? tile.cluster : 1);
   plan.band = std::max(1, kSm90BandRows / span_m);
@@ -50,7 +59,7 @@ Sm90GemmPlan sm90_plan(const GemmProblem& p, const TileConfig& tile, int num_sms
 template <class Rows, class MakePlan, class Cycles>
 auto* cheapest(const GemmProblem& p, const DeviceTraits& traits, const Rows& rows,
                const MakePlan& make, const Cycles& cycles, Broken& broken) {
-  decltype(std::data(rows)) best = nullptr;
+  const typename Rows::value_type* best = nullptr;
   double best_cycles = 0;
   for (const auto& row : rows) {
     const Broken why = first_broken_rule(p, make(row), traits);
@@ -113,26 +122,55 @@ std::int64_t portable_smem_bytes(const PortableGemmConfig& c) {
 
 int sm90_threads(const TileConfig& tile) { return 128 * (tile.math_warpgroups + 1); }
 
-std::int64_t sm90_fp8_smem_bytes(const TileConfig& t) {
+bool Sm90Kernels::takes(const GemmProblem& p) const {
+  if (!p.is_scaled()) return bf16;
+  const bool is_first =
+      p.b_scale.gran_mn == 128 && p.d_type == OutputType::Bf16 && p.accumulate == Accumulate::None;
+  return is_first || fp8_rows;
+}
+
+TileConfig sm90_tile(const GemmProblem& p, const TileConfig& row) {
+  TileConfig tile = row;
+  tile.type = p.a.type;
+  tile.a_major = p.a.major;
+  tile.b_major = p.b.major;
+  tile.b_scale_rows = p.b_scale.gran_mn == 1 && p.is_scaled() ? 1 : 128;
+  tile.d_type = p.d_type;
+  tile.add_to = p.accumulate == Accumulate::None ? AddTo::Nothing
+                : p.accumulate == Accumulate::InPlace && p.d_type == OutputType::F32 ? AddTo::D
+                                                                                     : AddTo::C;
+  return tile;
+}
+
+std::int64_t sm90_smem_bytes(const TileConfig& t) {
   constexpr std::int64_t kStageBytes = 2048, kBarrierBytes = 16;
   const int part = t.block_n / t.n_parts;
-  const int span = part % 128 == 0 ? 128 : part & -part;
-  const std::int64_t b_scales = round_up(t.block_n / span, 4);
-  const std::int64_t slot = std::int64_t{t.block_m + t.block_n} * t.block_k + t.block_m * 4 +
-                            b_scales * 4 + kBarrierBytes;
+  const int span = t.b_scale_rows == 1 ? 1 : part % 128 == 0 ? 128 : part & -part;
+  const std::int64_t scales = t.block_m + round_up(t.block_n / span, 4);
+  const std::int64_t slot = std::int64_t{t.block_m + t.block_n} * t.block_k +
+                            (t.type == ElementType::Bf16 ? 0 : scales * 4) + kBarrierBytes;
   return round_up(t.stages * slot + 4 * t.math_warpgroups * t.store_slots * kStageBytes, 1024);
+}
+
+std::optional<Sm90GemmPlan> plan_sm90(const GemmProblem& p, const DeviceTraits& traits,
+                                      const Knobs& knobs, const Sm90Kernels& kernels) {
+  if (!kernels.takes(p)) return std::nullopt;
+  const int num_sms = usable_sms(traits, knobs);
+  Broken broken;
+  const auto* row = cheapest(
+      p, traits, sm90_rows(p), [&](const auto& r) { return sm90_plan(p, r.tile, num_sms); },
+      [&](const auto& r) { return sm90_cycles(p, r, num_sms); }, broken);
+  return row == nullptr ? std::nullopt : std::optional(sm90_plan(p, row->tile, num_sms));
 }
 
 GemmPlan plan_cuda(const GemmProblem& p, const DeviceTraits& traits, const Knobs& knobs,
                    std::string_view op) {
   const int num_sms = usable_sms(traits, knobs);
+  if (const auto tuned = plan_sm90(p, traits, knobs)) return *tuned;
   Broken broken;
-  const auto* tuned = cheapest(
-      p, traits, kSm90Fp8Tiles, [&](const auto& row) { return sm90_plan(p, row.tile, num_sms); },
-      [&](const auto& row) { return sm90_cycles(p, row, num_sms); }, broken);
-  if (tuned != nullptr) return sm90_plan(p, tuned->tile, num_sms);
   const auto* row = cheapest(
-      p, traits, kPortableTiles, [&](const auto& r) { return portable_plan(p, r, num_sms); },
+      p, traits, std::span(kPortableTiles),
+      [&](const auto& r) { return portable_plan(p, r, num_sms); },
       [&](const auto& r) { return portable_cycles(p, r, num_sms); }, broken);
   if (row == nullptr) {
     const std::string given = broken.rule == Rule::NoKernelForDevice
@@ -145,11 +183,14 @@ GemmPlan plan_cuda(const GemmProblem& p, const DeviceTraits& traits, const Knobs
   return portable_plan(p, *row, num_sms);
 }
 
-std::vector<GemmPlan> reachable_cuda_plans(const GemmProblem& p, const DeviceTraits& traits) {
+std::vector<GemmPlan> reachable_cuda_plans(const GemmProblem& p, const DeviceTraits& traits,
+                                           const Sm90Kernels& kernels) {
   std::vector<GemmPlan> plans;
-  for (const auto& row : kSm90Fp8Tiles) {
-    const Sm90GemmPlan plan = sm90_plan(p, row.tile, 1);
-    if (first_broken_rule(p, plan, traits).rule == Rule::None) plans.emplace_back(plan);
+  if (kernels.takes(p)) {
+    for (const auto& row : sm90_rows(p)) {
+      const Sm90GemmPlan plan = sm90_plan(p, row.tile, 1);
+      if (first_broken_rule(p, plan, traits).rule == Rule::None) plans.emplace_back(plan);
+    }
   }
   if (!plans.empty()) return plans;
   for (const auto& row : kPortableTiles) {

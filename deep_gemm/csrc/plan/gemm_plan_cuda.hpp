@@ -4,11 +4,13 @@
 // Pure. Leaves the host to gemm_plan.cpp, tables to gemm_tiles_*.hpp.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include <deep_gemm/csrc/plan/gemm_plan.hpp>
 #include <deep_gemm/csrc/plan/gemm_tiles_portable.hpp>
+#include <deep_gemm/csrc/plan/gemm_tiles_sm90.hpp>
 
 namespace deep_gemm::plan {
 
@@ -28,12 +30,27 @@ std::int64_t portable_smem_bytes(const PortableGemmConfig& config);
 // Whether the operands are read 16 bytes at a time: every address and line is aligned to it.
 bool reads_whole_chunks(const GemmProblem& problem);
 
-// ---- The Hopper kernel ----
+// ---- The Hopper kernels ----
 
+// Which of the kernels that wait for their first run a plan may name.
+struct Sm90Kernels {
+  bool bf16 = kPlansSm90Bf16;
+  bool fp8_rows = kPlansSm90Fp8Rows;
+
+  bool takes(const GemmProblem& problem) const;
+};
+
+// A row's tile with what follows from the problem.
+TileConfig sm90_tile(const GemmProblem& problem, const TileConfig& row);
 int sm90_threads(const TileConfig& tile);
-std::int64_t sm90_fp8_smem_bytes(const TileConfig& tile);
+std::int64_t sm90_smem_bytes(const TileConfig& tile);
+
+// The cheapest Hopper plan; none, where no row is legal.
+std::optional<Sm90GemmPlan> plan_sm90(const GemmProblem& problem, const DeviceTraits& traits,
+                                      const Knobs& knobs, const Sm90Kernels& kernels = {});
 
 // Every plan that plan_cuda can pick for these operands, whatever m, n and k are. grid is 1.
-std::vector<GemmPlan> reachable_cuda_plans(const GemmProblem& problem, const DeviceTraits& traits);
+std::vector<GemmPlan> reachable_cuda_plans(const GemmProblem& problem, const DeviceTraits& traits,
+                                           const Sm90Kernels& kernels = {});
 
 }  // namespace deep_gemm::plan

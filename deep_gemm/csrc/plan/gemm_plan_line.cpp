@@ -32,10 +32,14 @@ std::string line(const PortableGemmPlan& p) {
 std::string line(const Sm90GemmPlan& p) {
   constexpr const char* kShares[] = {"", " share a", " share b"};
   const TileConfig& t = p.tile;
+  constexpr const char* kAdds[] = {"", " add to d", " add c"};
+  const std::string types = t.type == ElementType::Bf16
+                                ? operand(t.type, t.a_major) + " x " + operand(t.type, t.b_major)
+                                : std::string(t.b_scale_rows == 1 ? "fp8 rows" : "fp8");
   return deep_jit::str::format(
-      "sm90 fp8 tile {}x{} stages {} warpgroups {} parts {} products {} slots {} cluster {}{} grid "
-      "{}"
-      " threads {} smem {} band {}",
+      "sm90 {}{}{} tile {}x{} stages {} warpgroups {} parts {} products {} slots {} cluster {}{} "
+      "grid {} threads {} smem {} band {}",
+      types, t.d_type == OutputType::F32 ? " to f32" : "", kAdds[static_cast<int>(t.add_to)],
       t.block_m, t.block_n, t.stages, t.math_warpgroups, t.n_parts, t.products, t.store_slots,
       t.cluster, kShares[static_cast<int>(t.share)], p.grid, p.num_threads, p.smem_bytes, p.band);
 }

@@ -1,4 +1,4 @@
-// The tiles of the Hopper FP8 GEMM. Tables only: gemm_legality filters, gemm_cost_cuda ranks.
+// The tiles of the Hopper GEMMs. Tables only: gemm_legality filters, gemm_cost_cuda ranks.
 // To tune, change this file and look at the golden plans that move. Measurements: bench/NOTES.md.
 #pragma once
 
@@ -6,9 +6,14 @@
 
 namespace deep_gemm::plan {
 
+// Kernels that compile and that no GPU has run: plans leave them out until these are true.
+inline constexpr bool kPlansSm90Bf16 = false;     // bf16 operands
+inline constexpr bool kPlansSm90Fp8Rows = false;  // a scale a row of b, float32 out, d += product
+
+// What a row leaves open follows from the problem: types, orders, scales, what d is added to.
 struct Sm90TileRow {
   TileConfig tile;
-  int step_cycles;  // of a tile for 128 of K, all SMs at work
+  int step_cycles;  // of a tile for one ring slot, 128 bytes of K, all SMs at work
   const char* why;
 };
 
@@ -24,6 +29,38 @@ inline constexpr Sm90TileRow kSm90Fp8Tiles[] = {
      "up to 64 rows: half of a taller tile would be padding"},
     {{.block_m = 64, .block_n = 64, .stages = 10, .math_warpgroups = 1, .products = 2},
      270,
+     "few columns: twice as many SMs stream b"},
+};
+
+// Step cycles: estimates, from the rows above and 150 more FP32 instructions a warp and step.
+inline constexpr Sm90TileRow kSm90Fp8RowsTiles[] = {
+    {{.block_m = 128, .block_n = 128, .stages = 5, .products = 2, .cluster = 2, .share = Share::B},
+     760,
+     "two products hide the longer scaling; a pair brings each tile of b once"},
+    {{.block_m = 128, .block_n = 128, .stages = 5, .products = 2},
+     780,
+     "an odd number of row tiles: no block of a pair stays idle"},
+    {{.block_m = 64, .block_n = 128, .stages = 7, .math_warpgroups = 1, .products = 2},
+     490,
+     "up to 64 rows: half of a taller tile would be padding"},
+};
+
+// Step cycles: estimates, 2048 FMA a cycle and 6 to 25% beside them.
+inline constexpr Sm90TileRow kSm90Bf16Tiles[] = {
+    {{.block_m = 128, .block_n = 256, .stages = 4, .cluster = 2, .share = Share::B},
+     1090,
+     "a pair brings each tile of b once: 32 bytes a cycle and SM from L2"},
+    {{.block_m = 128, .block_n = 256, .stages = 4},
+     1120,
+     "an odd number of row tiles: no block of a pair stays idle"},
+    {{.block_m = 128, .block_n = 128, .stages = 6},
+     600,
+     "too few tiles of 256 columns for all SMs"},
+    {{.block_m = 64, .block_n = 128, .stages = 8, .math_warpgroups = 1},
+     340,
+     "up to 64 rows: half of a taller tile would be padding"},
+    {{.block_m = 64, .block_n = 64, .stages = 12, .math_warpgroups = 1},
+     215,
      "few columns: twice as many SMs stream b"},
 };
 

@@ -1,10 +1,9 @@
 #include <deep_gemm/csrc/plan/grouped_plan_cuda.hpp>
 
 #include <algorithm>
-#include <optional>
+#include <span>
 
 #include <deep_gemm/csrc/plan/gemm_cost_cuda.hpp>
-#include <deep_gemm/csrc/plan/gemm_plan_cuda.hpp>
 #include <deep_gemm/csrc/plan/grouped_tiles_sm90.hpp>
 #include <deep_gemm/csrc/plan/rules.hpp>
 #include <deep_gemm/csrc/problem/sizes.hpp>
@@ -45,12 +44,18 @@ Groups groups_of(Grouping grouping) {
   return kGroups[static_cast<int>(grouping)];
 }
 
-Sm90GroupedPlan sm90_plan(const GroupedProblem& p, const TileConfig& tile, int num_sms) {
+std::span<const Sm90TileRow> sm90_rows(const GroupedProblem& p) {
+  if (p.gemm.is_scaled()) return kSm90GroupedTiles;
+  return kSm90Bf16GroupedTiles;
+}
+
+Sm90GroupedPlan sm90_plan(const GroupedProblem& p, const TileConfig& row, int num_sms) {
+  const TileConfig tile = sm90_tile(p.gemm, row);
   Sm90GemmPlan plan;
   plan.tile = tile;
   plan.tile.groups = groups_of(p.grouping);
   plan.num_threads = sm90_threads(tile);
-  plan.smem_bytes = static_cast<int>(sm90_fp8_smem_bytes(tile));
+  plan.smem_bytes = static_cast<int>(sm90_smem_bytes(tile));
   plan.band = std::max(1, kSm90BandRows / tile.block_m);
   plan.grid = grid_of(most_tiles(p, tile.block_m, tile.block_n), num_sms);
   return {plan};
@@ -73,15 +78,24 @@ PortableGroupedPlan portable_plan(const GroupedProblem& p, const PortableTileRow
 
 Broken first_broken_rule(const GroupedProblem& p, const Sm90GroupedPlan& plan,
                          const DeviceTraits& traits) {
-  if (p.is_along_k()) return {Rule::Sm90Operands, 0, 0};
+  // Why bf16 outputs of E4M3: float32 rows stored by themselves spill beside two products.
+  const TileConfig& tile = plan.gemm.tile;
+  const bool is_new_fp8 = tile.type == ElementType::E4m3 &&
+                          (tile.b_scale_rows != 128 || tile.d_type != OutputType::Bf16);
+  if (p.is_along_k() || is_new_fp8) return {Rule::Sm90Operands, 0, 0};
   if (const Broken dense = first_broken_rule(p.gemm, plan.gemm, traits); dense.rule != Rule::None)
     return dense;
-  // Groups of b, and of a where they are apart, lie one after the other as rows of one matrix.
-  const bool is_tight = p.num_groups == 1 || p.b_group == p.gemm.n * p.gemm.b.stride_bytes;
+  // Groups of an E4M3 b, and of a where they are apart, lie one after the other as rows of one
+  // matrix; groups of a bf16 b are a dimension of its map.
+  const bool is_bf16 = p.gemm.b.type == ElementType::Bf16;
+  const bool is_tight =
+      p.num_groups == 1 ||
+      (is_bf16 ? p.b_group % 16 == 0 : p.b_group == p.gemm.n * p.gemm.b.stride_bytes);
   const bool is_masked = p.grouping == Grouping::Counts;
+  const std::int64_t d_bytes = p.gemm.d_type == OutputType::F32 ? 4 : 2;
   const bool is_a_tight =
       !is_masked || p.num_groups == 1 || p.a_group == p.gemm.m * p.gemm.a.stride_bytes;
-  if (!is_tight || !is_a_tight || (is_masked && p.d_group * 2 % 16 != 0))
+  if (!is_tight || !is_a_tight || (is_masked && p.d_group * d_bytes % 16 != 0))
     return {Rule::TmaAlignment, 16, 0};
   // Why: coordinates of a map, and rows as the kernel counts them, are 32-bit numbers.
   const std::int64_t rows = p.num_groups * std::max(p.gemm.n, is_masked ? p.gemm.m : 0);
@@ -91,30 +105,41 @@ Broken first_broken_rule(const GroupedProblem& p, const Sm90GroupedPlan& plan,
   return {};
 }
 
+std::optional<Sm90GroupedPlan> plan_sm90_grouped(const GroupedProblem& p,
+                                                 const DeviceTraits& traits, const Knobs& knobs,
+                                                 const Sm90Kernels& kernels) {
+  if (!kernels.takes(p.gemm)) return std::nullopt;
+  const int num_sms = usable_sms(traits, knobs);
+  std::optional<Sm90GroupedPlan> best;
+  double best_cycles = 0;
+  for (const auto& row : sm90_rows(p)) {
+    const auto plan = sm90_plan(p, row.tile, num_sms);
+    if (first_broken_rule(p, plan, traits).rule != Rule::None) continue;
+    const double cycles = sm90_cycles(as_dense(p, row.tile.block_m), row, num_sms);
+    if (best && cycles >= best_cycles) continue;  // ties: the earlier row
+    best = plan;
+    best_cycles = cycles;
+  }
+  return best;
+}
+
 GroupedPlan plan_cuda_grouped(const GroupedProblem& p, const DeviceTraits& traits,
                               const Knobs& knobs, std::string_view op) {
+  if (const auto tuned = plan_sm90_grouped(p, traits, knobs)) return *tuned;
   const int num_sms = usable_sms(traits, knobs);
   std::optional<GroupedPlan> best;
   double best_cycles = 0;
   Broken broken;
-  const auto consider = [&](const auto& plan, const Broken& why, double cycles) {
+  for (const auto& row : kPortableTiles) {
+    const auto plan = portable_plan(p, row, num_sms);
+    const Broken why = first_broken_rule(p.gemm, plan.gemm, traits);
+    const double cycles = portable_cycles(as_dense(p, row.block_m), row, num_sms);
     if (why.rule != Rule::None) {
       broken = why;
     } else if (!best || cycles < best_cycles) {  // ties: the earlier row
       best = plan;
       best_cycles = cycles;
     }
-  };
-  for (const auto& row : kSm90GroupedTiles) {
-    const auto plan = sm90_plan(p, row.tile, num_sms);
-    consider(plan, first_broken_rule(p, plan, traits),
-             sm90_cycles(as_dense(p, row.tile.block_m), row, num_sms));
-  }
-  if (best) return *best;
-  for (const auto& row : kPortableTiles) {
-    const auto plan = portable_plan(p, row, num_sms);
-    consider(plan, first_broken_rule(p.gemm, plan.gemm, traits),
-             portable_cycles(as_dense(p, row.block_m), row, num_sms));
   }
   if (best) return *best;
   if (broken.rule == Rule::NoKernelForDevice)
@@ -126,9 +151,11 @@ GroupedPlan plan_cuda_grouped(const GroupedProblem& p, const DeviceTraits& trait
 std::vector<GroupedPlan> reachable_cuda_grouped_plans(const GroupedProblem& p,
                                                       const DeviceTraits& traits) {
   std::vector<GroupedPlan> plans;
-  for (const auto& row : kSm90GroupedTiles) {
-    const auto plan = sm90_plan(p, row.tile, 1);
-    if (first_broken_rule(p, plan, traits).rule == Rule::None) plans.emplace_back(plan);
+  if (Sm90Kernels{}.takes(p.gemm)) {
+    for (const auto& row : sm90_rows(p)) {
+      const auto plan = sm90_plan(p, row.tile, 1);
+      if (first_broken_rule(p, plan, traits).rule == Rule::None) plans.emplace_back(plan);
+    }
   }
   if (!plans.empty()) return plans;
   for (const auto& row : kPortableTiles) {

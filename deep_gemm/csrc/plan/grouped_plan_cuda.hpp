@@ -4,13 +4,20 @@
 // Pure. Leaves tables to gemm_tiles_*.hpp.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include <deep_gemm/csrc/plan/gemm_legality.hpp>
+#include <deep_gemm/csrc/plan/gemm_plan_cuda.hpp>
 #include <deep_gemm/csrc/plan/grouped_plan.hpp>
 
 namespace deep_gemm::plan {
+
+// The cheapest Hopper plan; none, where no row is legal.
+std::optional<Sm90GroupedPlan> plan_sm90_grouped(const GroupedProblem& problem,
+                                                 const DeviceTraits& traits, const Knobs& knobs,
+                                                 const Sm90Kernels& kernels = {});
 
 GroupedPlan plan_cuda_grouped(const GroupedProblem& problem, const DeviceTraits& traits,
                               const Knobs& knobs, std::string_view op);

@@ -1,4 +1,4 @@
-// The tiles of the Hopper FP8 GEMM for groups along m. Tables only: grouped_plan_cuda filters and
+// The tiles of the Hopper GEMMs for groups along m. Tables only: grouped_plan_cuda filters and
 // ranks. To tune, change this file and look at the golden plans that move. Measurements:
 // bench/NOTES.md.
 #pragma once
@@ -16,6 +16,19 @@ inline constexpr Sm90TileRow kSm90GroupedTiles[] = {
      "56.5 us at 3712 x 4096 x 2048 in 4 groups, where 128 columns take 59.7"},
     {{.block_m = 64, .block_n = 128, .stages = 7, .math_warpgroups = 1, .products = 2},
      430,
+     "groups of up to 64 rows: half of a taller tile would be padding"},
+};
+
+// Step cycles: estimates, as for dense problems.
+inline constexpr Sm90TileRow kSm90Bf16GroupedTiles[] = {
+    {{.block_m = 128, .block_n = 256, .stages = 4},
+     1120,
+     "the wider tile: 48 bytes a cycle and SM from L2 where 128 columns take 64"},
+    {{.block_m = 128, .block_n = 128, .stages = 6},
+     620,
+     "the narrower tile: less is idle where columns are few"},
+    {{.block_m = 64, .block_n = 128, .stages = 8, .math_warpgroups = 1},
+     340,
      "groups of up to 64 rows: half of a taller tile would be padding"},
 };
 

@@ -226,8 +226,8 @@ constexpr RuleInfo kRules[] = {
     {Rule::SmemBytes, "SMEM_BYTES", kUnsupported,
      "a block of this device has {0} bytes of shared memory, not {1}.", "correct the tile table."},
     {Rule::Sm90Operands, "SM90_OPERANDS", kUnsupported,
-     "the Hopper kernel takes K-major E4M3 with float32 scales of (1, 128) and (128, 128), and "
-     "writes bfloat16 without c or alpha.",
+     "the Hopper kernels take K-major E4M3 with float32 scales of (1, 128) and (128, 128) or "
+     "(1, 128), added to nothing or to a float32 d, or bfloat16; without alpha.",
      "nothing: the portable kernel takes the call."},
     {Rule::TmaAlignment, "TMA_ALIGNMENT", kUnsupported,
      "the Hopper kernel takes addresses and rows on multiples of {0} bytes.",

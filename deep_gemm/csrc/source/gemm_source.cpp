@@ -55,7 +55,7 @@ extern "C" void {}(const DjHostBlock* block, void* const* args) {{
 
 KernelSource source_of(const GemmPlan& plan) {
   if (const auto* host = std::get_if<HostGemmPlan>(&plan)) return source_of(host->config);
-  if (const auto* tuned = std::get_if<Sm90GemmPlan>(&plan)) return sm90_fp8_source(tuned->tile);
+  if (const auto* tuned = std::get_if<Sm90GemmPlan>(&plan)) return sm90_source(tuned->tile);
   return portable_source(std::get<PortableGemmPlan>(plan).config);
 }
 

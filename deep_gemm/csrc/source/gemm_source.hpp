@@ -28,6 +28,6 @@ struct PortableSchedule {
 
 KernelSource portable_source(const PortableGemmConfig& config,
                              const PortableSchedule& schedule = {});
-KernelSource sm90_fp8_source(const TileConfig& tile);
+KernelSource sm90_source(const TileConfig& tile);
 
 }  // namespace deep_gemm

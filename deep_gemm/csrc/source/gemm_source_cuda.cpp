@@ -62,17 +62,21 @@ extern "C" __global__ void __launch_bounds__({}, kConfig.blocks_per_sm)
   return source;
 }
 
-KernelSource sm90_fp8_source(const TileConfig& t) {
+KernelSource sm90_source(const TileConfig& t) {
   constexpr const char* kShares[] = {"Share::None", "Share::A", "Share::B"};
   constexpr const char* kGroups[] = {"Groups::Dense", "Groups::ContiguousIndex",
                                      "Groups::ContiguousEnds", "Groups::Masked",
                                      "Groups::KGrouped"};
   constexpr const char* kPrefixes[] = {"", "m_grouped_", "m_grouped_", "m_grouped_masked_",
                                        "k_grouped_"};
+  constexpr const char* kAdds[] = {"AddTo::Nothing", "AddTo::D", "AddTo::C"};
+  const bool is_bf16 = t.type == ElementType::Bf16;
+  const char* stem = is_bf16 ? "bf16_gemm" : "fp8_gemm";
+  const char* family = is_bf16 ? "Bf16" : "Fp8";
   KernelSource source;
-  source.name = std::string("sm90_") + kPrefixes[static_cast<int>(t.groups)] + "fp8_gemm";
+  source.name = std::string("sm90_") + kPrefixes[static_cast<int>(t.groups)] + stem;
   source.text = deep_jit::str::format(
-      R"(#include <deep_gemm/sm90/fp8_gemm.cuh>
+      R"(#include <deep_gemm/sm90/{}.cuh>
 
 using namespace deep_gemm;
 
@@ -88,21 +92,29 @@ constexpr TileConfig kTile{{
     .cluster = {},
     .share = {},
     .groups = {},
+    .type = {},
+    .a_major = {},
+    .b_major = {},
+    .b_scale_rows = {},
+    .d_type = {},
+    .add_to = {},
 }};
 
-static_assert(sizeof(sm90::Fp8Smem<kTile>) == {}, "the plan counts shared memory as it is");
-static_assert(sm90::Fp8Derived<kTile>::kThreads == {});
+static_assert(sizeof(sm90::{}Smem<kTile>) == {}, "the plan counts shared memory as it is");
+static_assert(sm90::{}Derived<kTile>::kThreads == {});
 
 extern "C" __global__ void __launch_bounds__({}, 1)
     {}(const __grid_constant__ GemmParams params) {{
   extern __shared__ __align__(1024) u8 shared[];
-  sm90::fp8_gemm<kTile>(params, shared);
+  sm90::{}<kTile>(params, shared);
 }}
 )",
-      t.block_m, t.block_n, t.block_k, t.stages, t.math_warpgroups, t.n_parts, t.products,
+      stem, t.block_m, t.block_n, t.block_k, t.stages, t.math_warpgroups, t.n_parts, t.products,
       t.store_slots, t.cluster, kShares[static_cast<int>(t.share)],
-      kGroups[static_cast<int>(t.groups)], plan::sm90_fp8_smem_bytes(t), plan::sm90_threads(t),
-      plan::sm90_threads(t), source.name);
+      kGroups[static_cast<int>(t.groups)], text_of(t.type), text_of(t.a_major), text_of(t.b_major),
+      t.b_scale_rows, t.d_type == OutputType::F32 ? "OutputType::F32" : "OutputType::Bf16",
+      kAdds[static_cast<int>(t.add_to)], family, plan::sm90_smem_bytes(t), family,
+      plan::sm90_threads(t), plan::sm90_threads(t), source.name, stem);
   return source;
 }
 

@@ -44,8 +44,7 @@ PortableSchedule schedule_of(const PortableGroupedPlan& plan) {
 
 KernelSource source_of(const GroupedPlan& plan) {
   if (const auto* host = std::get_if<HostGroupedPlan>(&plan)) return host_source(host->gemm.config);
-  if (const auto* tuned = std::get_if<Sm90GroupedPlan>(&plan))
-    return sm90_fp8_source(tuned->gemm.tile);
+  if (const auto* tuned = std::get_if<Sm90GroupedPlan>(&plan)) return sm90_source(tuned->gemm.tile);
   const auto& portable = std::get<PortableGroupedPlan>(plan);
   return portable_source(portable.gemm.config, schedule_of(portable));
 }

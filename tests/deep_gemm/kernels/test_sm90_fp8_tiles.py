@@ -13,6 +13,10 @@ NARROW = ".block_m = 64, .block_n = 64, .stages = 10, .math_warpgroups = 1, .pro
 TILES = [f"{tile}, {more}".rstrip(", ") for tile in (WIDE, WIDER) for more in DENSE]
 TILES += [LOW, NARROW]
 TILES += [f"{tile}, .groups = Groups::{g}" for tile in (WIDE, WIDER, LOW) for g in GROUPS]
+# A scale a row of b, and float32 sums.
+ROWS, SUMS = ".b_scale_rows = 1", ".d_type = OutputType::F32, .add_to = AddTo::D"
+TILES += [f"{tile}, {ROWS}, {SUMS}" for tile in (WIDE, f"{WIDE}, {DENSE[2]}", LOW)]
+TILES += [f"{WIDE}, {ROWS}", f"{WIDE}, {SUMS}", f"{NARROW}, {SUMS}"]
 
 SMEM_BYTES = 232448  # what a block may have on compute capability 9.0
 
@@ -52,6 +56,8 @@ def test_a_tile_compiles_without_spills_and_without_serialized_wgmma(
         (".block_m = 128, .block_n = 128, .products = 1", "PRODUCTS"),
         (".block_m = 128, .block_n = 256, .n_parts = 2, .products = 2", "REGISTERS"),
         (".block_m = 128, .block_n = 32, .products = 2", "N_ATOM"),
+        (f"{WIDE}, .add_to = AddTo::D", "ADD_TO_D"),
+        (f"{WIDE}, .a_major = Major::Mn", "ELEMENT_TYPE"),
     ],
 )
 def test_a_tile_that_does_not_fit_is_refused_by_name(nvrtc: Nvrtc, tile: str, rule: str) -> None:

@@ -31,6 +31,24 @@ GemmProblem plain(std::int64_t m, std::int64_t n, std::int64_t k) {
   return p;
 }
 
+GemmProblem by_rows(std::int64_t m, std::int64_t n, std::int64_t k) {
+  GemmProblem p = scaled(m, n, k);
+  p.b_scale.gran_mn = 1;
+  p.d_type = OutputType::F32;
+  p.accumulate = Accumulate::InPlace;
+  return p;
+}
+
+// Weight gradients: both operands run along m or n, and d is added to.
+GemmProblem turned(std::int64_t m, std::int64_t n, std::int64_t k) {
+  GemmProblem p = plain(m, n, k);
+  p.a = {ElementType::Bf16, Major::Mn, (2 * m + 15) / 16 * 16};
+  p.b = {ElementType::Bf16, Major::Mn, (2 * n + 15) / 16 * 16};
+  p.d_type = OutputType::F32;
+  p.accumulate = Accumulate::InPlace;
+  return p;
+}
+
 DeviceTraits gpu(int compute) {
   DeviceTraits t;
   t.kind = DeviceTraits::Kind::Cuda;
@@ -53,6 +71,18 @@ bool is_tuned(const GemmProblem& p) {
   return std::holds_alternative<Sm90GemmPlan>(plan_gemm(p, gpu(90), {}));
 }
 
+// With the kernels that wait for their first run.
+constexpr plan::Sm90Kernels kAll{.bf16 = true, .fp8_rows = true};
+
+std::optional<Sm90GemmPlan> tuned(const GemmProblem& p) {
+  return plan::plan_sm90(p, gpu(90), {}, kAll);
+}
+
+std::string kernel_of(const Sm90GemmPlan& plan) {
+  const std::string line = to_line(GemmPlan(plan));
+  return line.substr(0, line.find(" grid"));
+}
+
 }  // namespace
 
 TEST(GemmPlanCuda, HopperPlansOfKnownShapesAreTheCommittedOnes) {
@@ -60,6 +90,43 @@ TEST(GemmPlanCuda, HopperPlansOfKnownShapesAreTheCommittedOnes) {
   for (const auto& [n, k] : kShapes)
     for (const std::int64_t m : kRows) text += lines(90, scaled(m, n, k));
   CHECK_EQ(text, dj_test::golden("plans/gemm_sm90.txt", text));
+}
+
+TEST(GemmPlanCuda, HopperPlansThatWaitForTheirFirstRunAreTheCommittedOnes) {
+  std::string text;
+  for (const auto& [n, k] : kShapes)
+    for (const std::int64_t m : kRows)
+      for (const GemmProblem& p : {plain(m, n, k), turned(m, n, k), by_rows(m, n, k)})
+        if (const auto plan = tuned(p))
+          text += p.to_string() + " | " + to_line(GemmPlan(*plan)) + "\n";
+  CHECK_EQ(text, dj_test::golden("plans/gemm_sm90_waiting.txt", text));
+}
+
+TEST(GemmPlanCuda, KernelsThatWaitForTheirFirstRunAreInNoPlan) {
+  CHECK_EQ(is_tuned(plain(64, 512, 512)), plan::kPlansSm90Bf16);
+  CHECK_EQ(is_tuned(turned(64, 512, 512)), plan::kPlansSm90Bf16);
+  CHECK_EQ(is_tuned(by_rows(64, 512, 512)), plan::kPlansSm90Fp8Rows);
+}
+
+TEST(GemmPlanCuda, WaitingKernelsAreFewAndEveryRowIsChosenSomewhere) {
+  const std::pair<GemmProblem (*)(std::int64_t, std::int64_t, std::int64_t), std::size_t> kinds[] =
+      {{plain, std::size(plan::kSm90Bf16Tiles)}, {by_rows, std::size(plan::kSm90Fp8RowsTiles)}};
+  for (const auto& [problem, num_rows] : kinds) {
+    std::set<std::string> all;
+    for (const auto& [n, k] : kShapes) {
+      std::set<std::string> kernels;
+      for (std::int64_t m = 1; m <= 16384; m += m < 700 ? 1 : 61) {
+        const auto plan = tuned(problem(m, n, k));
+        CHECK(plan.has_value());
+        CHECK(plan::first_broken_rule(problem(m, n, k), *plan, gpu(90)).rule == Rule::None);
+        kernels.insert(kernel_of(*plan));
+      }
+      CHECK(kernels.size() <= 5);
+      CHECK_EQ(plan::reachable_cuda_plans(problem(1, n, k), gpu(90), kAll).size(), num_rows);
+      all.merge(kernels);
+    }
+    CHECK_EQ(all.size(), num_rows);
+  }
 }
 
 TEST(GemmPlanCuda, PortablePlansOfKnownShapesAreTheCommittedOnes) {
@@ -129,7 +196,7 @@ TEST(GemmPlanCuda, WhatTheHopperKernelCannotDoGoesToThePortableOne) {
   CHECK(!is_tuned(p));
   p = scaled(64, 512, 512);
   p.d_type = OutputType::F32;
-  CHECK(!is_tuned(p));
+  CHECK_EQ(is_tuned(p), plan::kPlansSm90Fp8Rows);
   p = scaled(64, 512, 512);
   p.a.stride_bytes = 520;
   CHECK(!is_tuned(p));
@@ -143,7 +210,43 @@ TEST(GemmPlanCuda, WhatTheHopperKernelCannotDoGoesToThePortableOne) {
   CHECK(!is_tuned(p));
   p = scaled(64, 512, 512);
   p.b_scale.gran_mn = 1;
-  CHECK(!is_tuned(p));
+  CHECK_EQ(is_tuned(p), plan::kPlansSm90Fp8Rows);
+}
+
+TEST(GemmPlanCuda, WhatTheWaitingKernelsCannotDoGoesToThePortableOne) {
+  GemmProblem p = plain(64, 512, 512);
+  p.accumulate = Accumulate::InPlace;
+  CHECK(tuned(p)->tile.add_to == AddTo::C);
+  p.d_type = OutputType::F32;
+  CHECK(tuned(p)->tile.add_to == AddTo::D);
+  p.accumulate = Accumulate::FromC;
+  CHECK(!tuned(p));  // the rows of c lie closer than those of d
+  p.c_stride = p.d_stride;
+  CHECK(tuned(p)->tile.add_to == AddTo::C);
+  p = plain(64, 511, 512);
+  p.d_stride = 512;
+  CHECK(tuned(p));
+  p.accumulate = Accumulate::InPlace;
+  CHECK(!tuned(p));  // pairs of c
+  p = turned(64, 512, 512);
+  p.a.stride_bytes += 2;
+  CHECK(!tuned(p));
+  p = plain(64, 512, 512);
+  p.has_alpha = true;
+  CHECK(!tuned(p));
+  p = plain(64, 512, 512);
+  p.alignment = 8;
+  CHECK(!tuned(p));
+  p = by_rows(64, 512, 512);
+  p.accumulate = Accumulate::FromC;
+  p.c_stride = p.d_stride;
+  CHECK(!tuned(p));
+  p = by_rows(64, 512, 512);
+  p.a_scale.gran_k = 64;
+  CHECK(!tuned(p));
+  Sm90GemmPlan other;  // a tile of one kind and a problem of another
+  other.tile = plan::kSm90Fp8Tiles[0].tile;
+  CHECK(plan::first_broken_rule(plain(64, 512, 512), other, gpu(90)).rule == Rule::Sm90Operands);
 }
 
 TEST(GemmPlanCuda, TheWishForFewerSmsCapsTheGrid) {

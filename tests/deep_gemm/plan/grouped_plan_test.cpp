@@ -105,8 +105,42 @@ TEST(GroupedPlan, TheHopperKernelTakesWhatItsMapsCover) {
   p.alignment = 32;
   CHECK(!is_tuned(p));
   CHECK(!is_tuned(grouped(Grouping::Sizes, 4, 512, 256, 512)));
-  CHECK(!is_tuned(grouped(Grouping::Labels, 4, 512, 256, 512, false)));
+  CHECK_EQ(is_tuned(grouped(Grouping::Labels, 4, 512, 256, 512, false)), plan::kPlansSm90Bf16);
   CHECK(!is_tuned(grouped(Grouping::Counts, 1 << 20, 4096, 256, 512)));
+}
+
+TEST(GroupedPlan, Bf16PlansThatWaitForTheirFirstRunAreTheCommittedOnes) {
+  std::string text;
+  std::set<int> rows;
+  for (const Grouping grouping : {Grouping::Labels, Grouping::Ends, Grouping::Counts}) {
+    for (const auto& [m, n] : {std::pair{64, 4096}, {512, 576}, {4096, 1536}, {8192, 7168}}) {
+      const GroupedProblem p = grouped(grouping, 8, m, n, 7168, false);
+      const auto plan = plan::plan_sm90_grouped(p, gpu(90), {}, {.bf16 = true});
+      CHECK(plan.has_value());
+      rows.insert(plan->gemm.tile.block_m * plan->gemm.tile.block_n);
+      text += p.to_string() + " | " + to_line(GroupedPlan(*plan)) + "\n";
+    }
+  }
+  CHECK_EQ(rows.size(), std::size(plan::kSm90Bf16GroupedTiles));
+  CHECK_EQ(text, dj_test::golden("plans/grouped_waiting.txt", text));
+}
+
+TEST(GroupedPlan, Bf16GroupsOfBMayLieApart) {
+  const auto is_legal = [](const GroupedProblem& p) {
+    return plan::plan_sm90_grouped(p, gpu(90), {}, {.bf16 = true}).has_value();
+  };
+  GroupedProblem p = grouped(Grouping::Labels, 4, 512, 256, 512, false);
+  p.b_group += 512;
+  CHECK(is_legal(p));
+  p.b_group += 8;
+  CHECK(!is_legal(p));
+  p = grouped(Grouping::Counts, 4, 512, 256, 512, false);
+  p.a_group += 512;
+  CHECK(!is_legal(p));
+  CHECK(!is_legal(grouped(Grouping::Sizes, 4, 512, 256, 512, false)));
+  p = grouped(Grouping::Labels, 4, 512, 256, 512);
+  p.gemm.d_type = OutputType::F32;
+  CHECK(!plan::plan_sm90_grouped(p, gpu(90), {}, {.fp8_rows = true}));
 }
 
 TEST(GroupedPlan, EveryRowOfTheHopperTableIsLegalAndChosenSomewhere) {

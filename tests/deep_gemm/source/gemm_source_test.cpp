@@ -19,8 +19,16 @@ TEST(GemmSource, CudaSourcesAreTheCommittedOnes) {
   const std::string text = portable_source(fp8).text;
   CHECK_EQ(text, dj_test::golden("sources/portable_fp8_fp4_gemm.cu", text));
   TileConfig tile{.stages = 5, .products = 2, .cluster = 2, .share = Share::B};
-  const std::string tuned = sm90_fp8_source(tile).text;
+  const std::string tuned = sm90_source(tile).text;
   CHECK_EQ(tuned, dj_test::golden("sources/sm90_fp8_gemm.cu", tuned));
+  tile = {.block_n = 256,
+          .type = ElementType::Bf16,
+          .a_major = Major::Mn,
+          .b_major = Major::Mn,
+          .d_type = OutputType::F32,
+          .add_to = AddTo::D};
+  const std::string bf16 = sm90_source(tile).text;
+  CHECK_EQ(bf16, dj_test::golden("sources/sm90_bf16_gemm.cu", bf16));
 }
 
 TEST(GemmSource, AnotherFamilyNamesItsScheduler) {
@@ -38,8 +46,9 @@ TEST(GemmSource, NamesContainWhatProfilersLookFor) {
   CHECK_EQ(source_of(HostGemmConfig{}).name, "host_bf16_gemm");
   CHECK_EQ(portable_source({.a = E4m3, .b = E4m3}).name, "portable_fp8_gemm");
   CHECK_EQ(portable_source({}).name, "portable_bf16_gemm");
-  CHECK_EQ(sm90_fp8_source({}).name, "sm90_fp8_gemm");
-  CHECK_EQ(sm90_fp8_source({.groups = Groups::Masked}).name, "sm90_m_grouped_masked_fp8_gemm");
+  CHECK_EQ(sm90_source({}).name, "sm90_fp8_gemm");
+  CHECK_EQ(sm90_source({.groups = Groups::Masked}).name, "sm90_m_grouped_masked_fp8_gemm");
+  CHECK_EQ(sm90_source({.type = ElementType::Bf16}).name, "sm90_bf16_gemm");
 }
 
 CHECK_MAIN()

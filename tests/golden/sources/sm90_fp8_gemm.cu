@@ -14,6 +14,12 @@ constexpr TileConfig kTile{
     .cluster = 2,
     .share = Share::B,
     .groups = Groups::Dense,
+    .type = ElementType::E4m3,
+    .a_major = Major::K,
+    .b_major = Major::K,
+    .b_scale_rows = 128,
+    .d_type = OutputType::Bf16,
+    .add_to = AddTo::Nothing,
 };
 
 static_assert(sizeof(sm90::Fp8Smem<kTile>) == 199680, "the plan counts shared memory as it is");

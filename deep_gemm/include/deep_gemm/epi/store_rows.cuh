@@ -1,7 +1,8 @@
-// A warp's 16 rows of fp32 accumulators -> bf16 in global memory, row by row, as the scheduler
-// says.
+// A warp's 16 rows of fp32 accumulators -> bf16 or float32 in global memory, row by row, as the
+// scheduler says.
 //   epi::store_rows_by_use<128>(schedule, tile, sum, d, stride, col, num_cols, row);
-// For the few tiles whose rows differ in use. Leaves out: whole tiles (store_tma.cuh).
+// For the few tiles whose rows differ in use. Leaves out: whole tiles (store_tma.cuh,
+// store_f32.cuh).
 #pragma once
 
 #include <deep_gemm/ptx/memory.cuh>
@@ -10,10 +11,10 @@
 namespace deep_gemm::epi {
 
 // d: element (row 0, column `col`) of the tile's group. row: the warp's first, inside the tile.
-template <int N, class Schedule>
+template <int N, class Schedule, class T>
 DG_DEVICE void store_rows_by_use(const Schedule& schedule, const sched::Tile& tile,
-                                 const float (&sum)[N / 2], u16* d, i64 stride, i32 col,
-                                 i32 num_cols, i32 row) {
+                                 const float (&sum)[N / 2], T* d, i64 stride, i32 col, i32 num_cols,
+                                 i32 row) {
   const i32 lane = static_cast<i32>(threadIdx.x % 32);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -21,15 +22,19 @@ DG_DEVICE void store_rows_by_use(const Schedule& schedule, const sched::Tile& ti
     if (tile.row + r >= tile.row_end) continue;
     const sched::RowUse use = schedule.use_of(tile, tile.row + r);
     if (use == sched::RowUse::Skip) continue;
-    u16* to = d + (tile.local_row + r) * stride;
+    T* to = d + (tile.local_row + r) * stride;
 #pragma unroll
     for (int j = 0; j < N / 8; ++j) {
-      const u32 pair = use == sched::RowUse::Zero
-                           ? 0
-                           : ptx::pack_bf16(sum[4 * j + 2 * half], sum[4 * j + 2 * half + 1]);
+      const float first = sum[4 * j + 2 * half], second = sum[4 * j + 2 * half + 1];
       const i32 at = col + 8 * j + lane % 4 * 2;
-      if (at < num_cols) to[at] = static_cast<u16>(pair);
-      if (at + 1 < num_cols) to[at + 1] = static_cast<u16>(pair >> 16);
+      if constexpr (sizeof(T) == sizeof(float)) {
+        if (at < num_cols) to[at] = use == sched::RowUse::Zero ? 0.0f : first;
+        if (at + 1 < num_cols) to[at + 1] = use == sched::RowUse::Zero ? 0.0f : second;
+      } else {
+        const u32 pair = use == sched::RowUse::Zero ? 0 : ptx::pack_bf16(first, second);
+        if (at < num_cols) to[at] = static_cast<u16>(pair);
+        if (at + 1 < num_cols) to[at + 1] = static_cast<u16>(pair >> 16);
+      }
     }
   }
 }

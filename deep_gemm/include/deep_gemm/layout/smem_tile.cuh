@@ -20,6 +20,12 @@ DG_DEVICE constexpr u32 swizzle128(u32 row, u32 chunk) {
   return row * kRowBytes + ((chunk ^ (row & 7)) << 4);
 }
 
+// Of fp32 accumulators: where a lane's pair of columns, from 8 * j + 2 * (lane % 4), begins in a
+// row of 32 of them.
+DG_DEVICE constexpr u32 swizzle128_pair(u32 lane, u32 row, u32 j) {
+  return swizzle128(row, 2 * j + lane % 4 / 2) + lane % 2 * 8;
+}
+
 // Descriptor fields count in 16-byte units.
 DG_DEVICE constexpr u64 descriptor_bytes(u32 bytes) { return bytes >> 4; }
 

@@ -11,6 +11,20 @@ struct alignas(8) Floats2 {
   float x, y;
 };
 
+// ld.global.v2.f32 of data that this kernel may overwrite.
+DG_DEVICE Floats2 load_global_floats2(const float* p) {
+  Floats2 v;
+  asm volatile("ld.global.v2.f32 {%0, %1}, [%2];" : "=f"(v.x), "=f"(v.y) : "l"(p) : "memory");
+  return v;
+}
+
+// ld.shared.v2.f32
+DG_DEVICE Floats2 load_shared_floats2(u32 address) {
+  Floats2 v;
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(v.x), "=f"(v.y) : "r"(address));
+  return v;
+}
+
 // st.global.v2.f32
 DG_DEVICE void store_global(float* p, const Floats2& v) {
   asm volatile("st.global.v2.f32 [%0], {%1, %2};" ::"l"(p), "f"(v.x), "f"(v.y) : "memory");

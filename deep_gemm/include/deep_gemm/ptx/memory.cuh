@@ -35,6 +35,13 @@ DG_DEVICE Floats4 load_global_floats4(const float* p) {
   return v;
 }
 
+// ld.global of data that this kernel may overwrite: two bf16.
+DG_DEVICE u32 load_global_word(const void* p) {
+  u32 v;
+  asm volatile("ld.global.b32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+  return v;
+}
+
 // st.global.v4
 DG_DEVICE void store_global(void* p, const Words4& v) {
   asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z),

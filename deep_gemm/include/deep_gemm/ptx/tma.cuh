@@ -101,6 +101,15 @@ DG_DEVICE void tma_reduce_add_2d(const void* map, const void* slot, i32 c0, i32 
       : "memory");
 }
 
+// cp.reduce.async.bulk.tensor.3d.add, shared to global
+DG_DEVICE void tma_reduce_add_3d(const void* map, const void* slot, i32 c0, i32 c1, i32 c2) {
+  asm volatile(
+      "cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.bulk_group [%0, {%2, %3, %4}], "
+      "[%1];" ::"l"(map),
+      "r"(shared_address(slot)), "r"(c0), "r"(c1), "r"(c2)
+      : "memory");
+}
+
 // cp.async.bulk, contiguous shared bytes to global
 DG_DEVICE void bulk_store(void* target, const void* slot, u32 bytes) {
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(target),

@@ -1,5 +1,6 @@
 // FP8 GEMM with block scales, Hopper.            stem: fp8_gemm
-//   d[m,n] = sum over kb of  a_scale[m,kb] * b_scale[n/128,kb] * dot(a[m,kb], b[n,kb])
+//   d[m,n] = (c[m,n] +) sum over kb of  a_scale[m,kb] * b_scale[n/128,kb] * dot(a[m,kb], b[n,kb])
+// or, as its tile says, a scale of b for each n.
 // Grid: persistent, one block per SM, whole clusters.  Roles: 1 loader warpgroup, 1-3 math
 // warpgroups. The tensor cores sum one block of 128 along K from zero; the fp32 sum over blocks is
 // kept beside it, blocks in ascending order. K tails arrive as zeros; m and n tails are cut at the
@@ -7,8 +8,7 @@
 #pragma once
 
 #include <deep_gemm/abi/gemm_params.h>
-#include <deep_gemm/epi/store_rows.cuh>
-#include <deep_gemm/epi/store_tma.cuh>
+#include <deep_gemm/epi/store_tile.cuh>
 #include <deep_gemm/layout/smem_tile.cuh>
 #include <deep_gemm/pipe/ring.cuh>
 #include <deep_gemm/ptx/griddep.cuh>
@@ -34,9 +34,9 @@ struct Fp8Math {
   using Product = float[D::kPartN / 2];
   static constexpr int kSecond = C.n_parts == 1 ? 0 : D::kPartN;  // first column of product two
 
-  struct Scales {  // of this thread's two rows, and of the part's columns
+  struct Scales {  // of this thread's two rows, and of the part's columns where they are few
     float row[2];
-    float col[D::kPartScales];
+    float col[D::kScalesEachColumn ? 1 : D::kPartScales];
   };
 
   struct Running {  // a product under way
@@ -98,9 +98,11 @@ struct Fp8Math {
     const u32 cols = ptx::shared_address(&smem.b_scale[x.slot][kFirst / D::kScaleSpan]);
     x.scales.row[0] = ptx::load_shared(rows);
     x.scales.row[1] = ptx::load_shared(rows + 8 * sizeof(float));
+    if constexpr (!D::kScalesEachColumn) {
 #pragma unroll
-    for (int i = 0; i < D::kPartScales; ++i) {
-      x.scales.col[i] = ptx::load_shared(cols + i * sizeof(float));
+      for (int i = 0; i < D::kPartScales; ++i) {
+        x.scales.col[i] = ptx::load_shared(cols + i * sizeof(float));
+      }
     }
   }
 
@@ -124,6 +126,39 @@ struct Fp8Math {
     ptx::wgmma_use(sum);  // none of this after the next wgmma, which overwrites the product
   }
 
+  // The same with a scale a column, which are too many to hold: they are read a batch ahead.
+  template <int kFirst>
+  DG_DEVICE void promote_each_column(Sum& sum, const Running& x) const {
+    constexpr int kBatch = 2, kBatches = D::kPartN / 8 / kBatch;
+    const u32 cols = ptx::shared_address(&smem.b_scale[x.slot][kFirst]) + lane % 4 * 8;
+    float row[2] = {x.scales.row[0], x.scales.row[1]};
+    ptx::wgmma_hold(row[0]);
+    ptx::wgmma_hold(row[1]);
+    ptx::Floats2 col[2][kBatch];
+    const auto read = [&](int batch) {
+#pragma unroll
+      for (int j = 0; j < kBatch; ++j) {
+        col[batch % 2][j] = ptx::load_shared_floats2(cols + (batch * kBatch + j) * 32);
+      }
+    };
+    read(0);
+#pragma unroll
+    for (int batch = 0; batch < kBatches; ++batch) {
+      if (batch + 1 < kBatches) read(batch + 1);
+#pragma unroll
+      for (int j = 0; j < kBatch; ++j) {
+        const ptx::Floats2& s = col[batch % 2][j];
+        const float* from = x.value + 4 * (batch * kBatch + j);
+        float* to = sum + kFirst / 2 + 4 * (batch * kBatch + j);
+        to[0] += row[0] * s.x * from[0];
+        to[1] += row[0] * s.y * from[1];
+        to[2] += row[1] * s.x * from[2];
+        to[3] += row[1] * s.y * from[3];
+      }
+    }
+    ptx::wgmma_use(sum);
+  }
+
   // Starts a product while none, or another, is under way.
   template <int kFirst>
   DG_DEVICE void start(Running& x, u32 slot) {
@@ -142,14 +177,26 @@ struct Fp8Math {
   DG_DEVICE void finish(Sum& sum, Running& x) {
     ptx::wgmma_wait<Pending>();
     ptx::wgmma_use(x.value);
-    if (C.n_parts == 1 || kFirst != 0) smem.ring.release(report, x.slot, lane);
-    promote<kFirst>(sum, x.value, x.scales);
+    constexpr bool kIsLast = C.n_parts == 1 || kFirst != 0;
+    if constexpr (D::kScalesEachColumn) {
+      promote_each_column<kFirst>(sum, x);
+      if (kIsLast) smem.ring.release(report, x.slot, lane);
+    } else {
+      if (kIsLast) smem.ring.release(report, x.slot, lane);
+      promote<kFirst>(sum, x.value, x.scales);
+    }
   }
 
   // Both at once. A warp waits while it issues, as the tensor cores take few instructions ahead:
   // the scaling stands behind the first, and the others follow it.
   template <int kThen, int kNow>
   DG_DEVICE void turn(Sum& sum, Running& then, u32 slot, Running& now) {
+    // Why: ptxas spreads the longer scaling between the others, which breaks their chain.
+    if constexpr (D::kScalesEachColumn) {
+      start<kThen>(then, slot);
+      finish<kNow, 1>(sum, now);
+      return;
+    }
     const u64 da = a_of(slot), db = b_of<kThen>(slot);
     then.slot = slot;
     ptx::wgmma_use(then.value);
@@ -170,16 +217,7 @@ struct Fp8Math {
 
   DG_DEVICE void store(Sum& sum) {
     if (is_padding) clear(sum);
-    const i32 row = first_row + warp % 4 * 16;
-    if (current.row + row >= current.row_end) return;
-    if (schedule.is_whole(current, current.row + row)) {
-      epi::store_rows_bf16<C.block_n, C.store_slots>(sum, smem.stage[warp], params.d, current.col,
-                                                     current.local_row + row, current.group);
-    } else {
-      u16* d = static_cast<u16*>(params.d_data) + current.group * params.d_group;
-      epi::store_rows_by_use<C.block_n>(schedule, current, sum, d, params.d_row, current.col,
-                                        params.n, row);
-    }
+    epi::store_tile<C>(schedule, current, sum, smem.stage[warp], params, first_row + warp % 4 * 16);
   }
 
   // Behind the start of a tile's products: the tile before is stored.

@@ -61,20 +61,22 @@ struct Fp8Copy {
 };
 
 // Two warps bring the scales of a slot: rows of A as they lie in memory, B's spread over columns.
-// They read windows of four slots, one window ahead, a contiguous row in one access of 16 bytes.
+// They read windows of slots, one window ahead, a contiguous row of A in one access of 16 bytes.
 template <TileConfig C>
 struct Fp8Scales {
   using D = Fp8Derived<C>;
-  static constexpr int kWindow = D::kScaleRows > 2 ? 1 : 4;  // what 40 registers hold twice
-  using Values = float[D::kScaleRows + 1][kWindow];
+  static constexpr int kLines = D::kScaleRows + D::kScaleColumns;
+  static constexpr int kWindow =
+      kLines > 3 ? (kLines > 4 ? 1 : 2) : 4;  // what 40 registers hold twice
+  using Values = float[kLines][kWindow];
 
   const GemmParams& params;
   Fp8Smem<C>& smem;
   const u32 lane;
   const i32 k_blocks, k_steps;
   sched::Schedule<C> schedule;
-  const float* a[D::kScaleRows];  // this lane's rows and column of the tile
-  const float* b;
+  const float* a[D::kScaleRows];  // this lane's rows and columns of the tile
+  const float* b[D::kScaleColumns];
 
   DG_DEVICE Fp8Scales(const GemmParams& p, Fp8Smem<C>& s, u32 rank, u32 l)
       : params(p),
@@ -93,9 +95,14 @@ struct Fp8Scales {
           min(tile.local_row + static_cast<i32>(lane) + 32 * D::kScaleWarps * i, params.m - 1);
       a[i] = params.a_scale + tile.group * params.a_scale_group + row * params.a_scale_row;
     }
-    const i32 span = min(static_cast<i32>(lane), D::kBScales - 1) * D::kScaleSpan;
-    const i32 block = min(tile.col + span, params.n - 1) / 128;
-    b = params.b_scale + schedule.group(tile) * params.b_scale_group + block * params.b_scale_block;
+#pragma unroll
+    for (int i = 0; i < D::kScaleColumns; ++i) {
+      const i32 at = static_cast<i32>(lane) + 32 * D::kScaleWarps * i;
+      const i32 span = min(at, D::kBScales - 1) * D::kScaleSpan;
+      const i32 block = min(tile.col + span, params.n - 1) / C.b_scale_rows;
+      b[i] = params.b_scale + schedule.group(tile) * params.b_scale_group +
+             block * params.b_scale_block;
+    }
     return true;
   }
 
@@ -119,8 +126,11 @@ struct Fp8Scales {
       }
     }
 #pragma unroll
-    for (int j = 0; j < kWindow; ++j) {
-      v[D::kScaleRows][j] = one(b, kb + j, params.b_scale_k);
+    for (int i = 0; i < D::kScaleColumns; ++i) {
+#pragma unroll
+      for (int j = 0; j < kWindow; ++j) {
+        v[D::kScaleRows + i][j] = one(b[i], kb + j, params.b_scale_k);
+      }
     }
   }
 
@@ -130,7 +140,11 @@ struct Fp8Scales {
     for (int i = 0; i < D::kScaleRows; ++i) {
       smem.a_scale[at.slot][lane + 32 * D::kScaleWarps * i] = v[i][j];
     }
-    if (lane < D::kBScales) smem.b_scale[at.slot][lane] = v[D::kScaleRows][j];
+#pragma unroll
+    for (int i = 0; i < D::kScaleColumns; ++i) {
+      const u32 column = lane + 32 * D::kScaleWarps * i;
+      if (column < D::kBScales) smem.b_scale[at.slot][column] = v[D::kScaleRows + i][j];
+    }
     smem.ring.publish(at, lane % 32);
     at.advance();
   }
@@ -157,7 +171,7 @@ struct Fp8Scales {
         }
       }
 #pragma unroll
-      for (int i = 0; i <= D::kScaleRows; ++i) {
+      for (int i = 0; i < kLines; ++i) {
 #pragma unroll
         for (int j = 0; j < kWindow; ++j) now[i][j] = next[i][j];
       }

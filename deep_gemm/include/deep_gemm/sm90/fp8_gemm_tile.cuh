@@ -6,7 +6,7 @@
 #pragma once
 
 #include <deep_gemm/abi/gemm_params.h>
-#include <deep_gemm/epi/store_tma.cuh>
+#include <deep_gemm/epi/store_tile.cuh>
 #include <deep_gemm/pipe/ring.cuh>
 #include <deep_gemm/sched/tile.cuh>
 
@@ -15,6 +15,10 @@ namespace deep_gemm::sm90 {
 // ---- Contract: what a plan may ask for (same words as plan/gemm_legality) ----
 template <TileConfig C>
 struct Fp8Contract {
+  static_assert(C.type == ElementType::E4m3 && C.a_major == Major::K && C.b_major == Major::K,
+                "ELEMENT_TYPE: K-major E4M3 operands");
+  static_assert(C.b_scale_rows == 128 || C.b_scale_rows == 1, "SCALE_ROWS: 128 rows of b, or one");
+  static_assert(C.add_to != AddTo::D || C.d_type == OutputType::F32, "ADD_TO_D: float32");
   static_assert(C.block_k == 128, "K_BLOCK: scales cover 128 channels");
   static_assert(C.stages >= 2, "RING_DEPTH: load and math must overlap");
   static_assert(C.math_warpgroups >= 1 && C.math_warpgroups <= 3, "MATH_WARPGROUPS: 1 to 3");
@@ -42,14 +46,18 @@ struct Fp8Derived : Fp8Contract<C> {
                                                             : 240;
   static constexpr int kPartN = C.block_n / C.n_parts;
   // Scales of B: one for the most columns that a block of 128 never cuts, wherever the tile starts.
-  static constexpr int kScaleSpan = kPartN % 128 == 0 ? 128 : kPartN & -kPartN;
+  static constexpr bool kScalesEachColumn = C.b_scale_rows == 1;
+  static constexpr int kScaleSpan = kScalesEachColumn   ? 1
+                                    : kPartN % 128 == 0 ? 128
+                                                        : kPartN & -kPartN;
   static constexpr int kPartScales = kPartN / kScaleSpan;
   static constexpr int kBScales = C.block_n / kScaleSpan;
   static constexpr int kABytes = C.block_m * C.block_k, kBBytes = C.block_n * C.block_k;
   static constexpr int kABoxRows = C.block_m / (C.share == Share::A ? C.cluster : 1);
   static constexpr int kBBoxRows = C.block_n / (C.share == Share::B ? C.cluster : 1);
   static constexpr int kScaleWarps = 2;
-  static constexpr int kScaleRows = C.block_m / (32 * kScaleWarps);
+  static constexpr int kScaleRows = C.block_m / (32 * kScaleWarps);  // that a lane loads
+  static constexpr int kScaleColumns = kScalesEachColumn ? C.block_n / (32 * kScaleWarps) : 1;
   static_assert(C.block_n / 2 + kPartN <= (C.math_warpgroups == 3 ? 128 : 200),
                 "REGISTERS: the sum and two products must fit");
   // Blocks along K that a tile takes. Products come in pairs: with one part a block of zeros may
