@@ -8,17 +8,20 @@
 using deep_jit::Config;
 
 TEST(Config, GivesPathsBelowThePackage) {
-  const Config config("/opt/lib", "MYLIB", "sig", {"/opt/lib/include"}, {"mylib/"});
+  const Config config("/opt/lib", "MYLIB", "sig", {"/opt/lib/include"}, {"mylib/"},
+                      {"/opt/kernels"});
   CHECK_EQ(config.get_python_path("include/a.h").string(), std::string("/opt/lib/include/a.h"));
   const std::string text = config.to_json().dump();
-  for (const char* part :
-       {"\"/opt/lib\"", "\"MYLIB\"", "\"sig\"", "\"/opt/lib/include\"", "\"mylib/\""})
+  for (const char* part : {"\"/opt/lib\"", "\"MYLIB\"", "\"sig\"", "\"/opt/lib/include\"",
+                           "\"mylib/\"", "\"/opt/kernels\""})
     CHECK(text.find(part) != std::string::npos);
 }
 
 TEST(Config, RefusesRelativePaths) {
   CHECK_THROWS(Config("lib", "MYLIB"), kInvalidArgument, "ABSOLUTE_PATH");
   CHECK_THROWS(Config("/lib", "MYLIB", "", {"include"}), kInvalidArgument, "include_dirs");
+  CHECK_THROWS(Config("/lib", "MYLIB", "", {}, {}, {"kernels"}), kInvalidArgument,
+               "shipped_kernels");
 }
 
 TEST(Config, RefusesPrefixesThatAreNoNamesOrTheFallback) {

@@ -99,6 +99,26 @@ TEST(Runtime, PackLayerIsTakenWhateverBuiltIt) {
   CHECK_EQ(fake().num_compiles.load(), 1);
 }
 
+TEST(Runtime, ShippedKernelsServeWhateverBuiltThemUnlessSwitchedOff) {
+  reset_fake();
+  TestDir dir;
+  Jit(dir.config()).compile("k", "source");
+  fs::create_directories(dir.path() / "shipped");
+  fs::rename(dir.path() / "cache" / "cache", dir.path() / "shipped" / "packs");
+  const deep_jit::Config shipped(dir.path() / "lib", "FAKE", "", {dir.path() / "lib" / "include"},
+                                 {}, {dir.path() / "shipped"});
+  fake().identity = "fake-2";
+  setenv("FAKE_JIT_MODE", "forbid", 1);
+  Jit jit(shipped);
+  CHECK_EQ(jit.compile("k", "source")->text, std::string("source"));
+  CHECK_EQ(jit.events.counters.disk_hits.load(), 1);
+  CHECK_THROWS(Jit(shipped).compile("k", "other source"), kCache, "forbid");
+  setenv("FAKE_JIT_SHIPPED_KERNELS", "0", 1);
+  CHECK_THROWS(Jit(shipped).compile("k", "source"), kCache, "forbid");
+  unsetenv("FAKE_JIT_SHIPPED_KERNELS");
+  CHECK_EQ(fake().num_compiles.load(), 1);
+}
+
 TEST(Runtime, BinaryThatTheLoaderRefusesIsRebuiltOnce) {
   reset_fake();
   TestDir dir;

@@ -47,6 +47,7 @@ class DiskCache : private cache_detail::DiskState {
     std::uint64_t max_bytes = 0;  // of the written layer; 0: no bound
     std::function<void(std::string_view)> warn = {};
     std::vector<uid_t> trusted_owners = {};  // besides this user and root
+    std::vector<Path> shipped = {};  // read after `dirs`, never written; any verified build serves
   };
 
   using Entry = cache_detail::CacheEntry;  // dir, manifest, ephemeral, keepalive
@@ -61,7 +62,7 @@ class DiskCache : private cache_detail::DiskState {
 
   explicit DiskCache(Options options)
       : DiskState(std::move(options.dirs), options.max_bytes, std::move(options.warn),
-                  std::move(options.trusted_owners)) {}
+                  std::move(options.trusted_owners), std::move(options.shipped)) {}
 
   std::optional<Entry> find(std::string_view name, std::string_view request,
                             const BuildFilter& accepts) noexcept {
@@ -74,7 +75,7 @@ class DiskCache : private cache_detail::DiskState {
           auto manifest = verified(layer, entries / folder);
           if (!manifest || manifest->name != name || manifest->request != request) continue;
           if (accepts && !accepts(*manifest, is_user_layer)) continue;
-          cache_detail::touch_entry(entries / folder);
+          if (!layer.is_shipped) cache_detail::touch_entry(entries / folder);
           found = Entry{entries / folder, std::move(*manifest)};
           return false;
         }
@@ -129,7 +130,7 @@ class DiskCache : private cache_detail::DiskState {
       for (const Layer& layer : layers_) {
         const Path folder = entry.dir.parent_path();
         if (entry.ephemeral || (folder != layer.entries() && folder != layer.packs())) continue;
-        const bool is_aside = cache_detail::set_aside(layer, entry.dir);
+        const bool is_aside = !layer.is_shipped && cache_detail::set_aside(layer, entry.dir);
         warn_bad(entry.dir, why, is_aside);
         if (!is_aside) ignore(entry.dir);
       }
@@ -143,7 +144,7 @@ class DiskCache : private cache_detail::DiskState {
     try {
       const std::string file = cache_detail::entry_prefix(name, request) + "lock";
       for (const Layer& layer : layers_) {
-        if (!is_trusted(layer) || !filesystem::private_mkdirs(layer.locks()) ||
+        if (layer.is_shipped || !is_trusted(layer) || !filesystem::private_mkdirs(layer.locks()) ||
             access(layer.locks().c_str(), W_OK) != 0)
           continue;
         return KeyLock::acquire(layer.locks() / file, bound);
@@ -178,7 +179,7 @@ class DiskCache : private cache_detail::DiskState {
 
   // Of the first layer: least recently used entries, until at most max_bytes are left.
   cache_detail::Evicted prune(std::uint64_t max_bytes) {
-    if (layers_.empty() || !is_trusted(layers_[0])) return {};
+    if (layers_.empty() || layers_[0].is_shipped || !is_trusted(layers_[0])) return {};
     return cache_detail::evict(layers_[0], max_bytes, {});
   }
 

@@ -27,14 +27,17 @@ class Config {
   explicit Config(std::filesystem::path python_library_root, std::string env_prefix,
                   std::string extra_signature = {},
                   std::vector<std::filesystem::path> include_dirs = {},
-                  std::vector<std::string> include_prefixes = {})
+                  std::vector<std::string> include_prefixes = {},
+                  std::vector<std::filesystem::path> shipped_kernels = {})
       : python_library_root(std::move(python_library_root)),
         env_prefix(std::move(env_prefix)),
         extra_signature(std::move(extra_signature)),
         include_dirs(std::move(include_dirs)),
-        include_prefixes(std::move(include_prefixes)) {
+        include_prefixes(std::move(include_prefixes)),
+        shipped_kernels(std::move(shipped_kernels)) {
     require_absolute("python_library_root", this->python_library_root);
     for (const auto& dir : this->include_dirs) require_absolute("include_dirs", dir);
+    for (const auto& dir : this->shipped_kernels) require_absolute("shipped_kernels", dir);
     require_prefix();
   }
 
@@ -47,12 +50,15 @@ class Config {
     for (const auto& dir : include_dirs) dirs.push_back(dir.string());
     json prefixes = json::array();
     for (const auto& prefix : include_prefixes) prefixes.push_back(prefix);
+    json shipped = json::array();
+    for (const auto& dir : shipped_kernels) shipped.push_back(dir.string());
     json object = json::object();
     object["python_library_root"] = python_library_root.string();
     object["env_prefix"] = env_prefix;
     object["extra_signature"] = extra_signature;
     object["include_dirs"] = std::move(dirs);
     object["include_prefixes"] = std::move(prefixes);
+    object["shipped_kernels"] = std::move(shipped);
     return object;
   }
 
@@ -63,6 +69,9 @@ class Config {
   // Which <prefix...> files the embedder calls its own. Accepted for compatibility: every header
   // that is reached is hashed, whatever its name.
   const std::vector<std::string> include_prefixes;
+  // Cache layers that were installed beside the library: read last, never written, and believed for
+  // any build of a request. JIT_SHIPPED_KERNELS=0 leaves them out.
+  const std::vector<std::filesystem::path> shipped_kernels;
 
  private:
   static void require_absolute(std::string_view member, const std::filesystem::path& path) {

@@ -222,6 +222,7 @@ inline std::shared_ptr<DiskCache> open_disk_cache(const Env& env, const Config& 
   options.max_bytes = static_cast<std::uint64_t>(std::max(0, max_mb)) << 20;
   options.warn = warn_on_stderr(config);
   options.trusted_owners = owners_of_this_binary();
+  if (env.get_or<bool>("JIT_SHIPPED_KERNELS", true)) options.shipped = config.shipped_kernels;
   return std::make_shared<DiskCache>(std::move(options));
 }
 

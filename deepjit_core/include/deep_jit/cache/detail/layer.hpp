@@ -76,6 +76,7 @@ struct Trust {
 
 struct Layer {
   Path root;
+  bool is_shipped = false;  // installed with the library: read, never written
 
   Path entries() const { return root / "cache"; }
   // Entries that arrived in a pack: built elsewhere, so by another compiler than this machine's.

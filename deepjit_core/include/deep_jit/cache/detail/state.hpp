@@ -43,10 +43,13 @@ struct CacheEntry {
 class DiskState {
  protected:
   DiskState(std::vector<Path> dirs, std::uint64_t max_bytes,
-            std::function<void(std::string_view)> warn, std::vector<uid_t> owners)
+            std::function<void(std::string_view)> warn, std::vector<uid_t> owners,
+            std::vector<Path> shipped)
       : max_bytes_(max_bytes), trust_{std::move(owners)}, warner_(std::move(warn)) {
     for (auto& dir : dirs)
       if (!dir.empty()) layers_.push_back({std::move(dir)});
+    for (auto& dir : shipped)
+      if (!dir.empty()) layers_.push_back({std::move(dir), true});
   }
 
   const Layer& layer_of(const Staging& staging) const {
@@ -81,7 +84,8 @@ class DiskState {
     bool has_user_layer = false;
     for (const Layer& layer : layers_) {
       if (!is_trusted(layer)) continue;
-      const bool is_user_layer = !has_user_layer && access(layer.root.c_str(), W_OK) == 0;
+      const bool is_user_layer =
+          !layer.is_shipped && !has_user_layer && access(layer.root.c_str(), W_OK) == 0;
       has_user_layer = has_user_layer || is_user_layer;
       if (!visit(layer, layer.entries(), is_user_layer) || !visit(layer, layer.packs(), false))
         return;
@@ -110,7 +114,7 @@ class DiskState {
     Finding finding = check_entry(dir, trust_);
     if (finding.verdict == Verdict::kGood) return std::move(finding.manifest);
     if (finding.verdict == Verdict::kDamaged) {
-      const bool is_aside = set_aside(layer, dir);
+      const bool is_aside = !layer.is_shipped && set_aside(layer, dir);
       warn_bad(dir, finding.why, is_aside);
     } else if (finding.verdict != Verdict::kGone) {
       warn_bad(dir, finding.why, false);
@@ -130,6 +134,7 @@ class DiskState {
 
   std::optional<Staging> stage_on(std::size_t index, std::string_view name, std::string& why) {
     const Layer& layer = layers_[index];
+    if (layer.is_shipped) return std::nullopt;
     if (!is_trusted(layer)) {
       why = str::format("{} is not safe to use", layer.root);
       return std::nullopt;
