@@ -1,5 +1,7 @@
 // str, hash, uuid, json, exception, no_ref_ptr: values against published or hand-made references.
 
+#include <array>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
@@ -72,6 +74,27 @@ TEST(Sha256, PiecesGiveTheDigestOfTheWholeAtEveryLength) {
     deep_jit::Sha256 hash;
     for (std::size_t at = 0; at < size; at += 7) hash.update(std::string_view(text).substr(at, 7));
     CHECK_EQ(hash.hex_digest(), deep_jit::sha256_hex(text));
+  }
+}
+
+// The vectors above take one of the two, whichever the machine has.
+TEST(Sha256, PlainCodeAndInstructionsAgree) {
+  std::array<unsigned char, 5 * 64> blocks{};
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    blocks[i] = static_cast<unsigned char>(i * i + 31 * i + 7);
+  const std::array<std::uint32_t, 8> start = {1, 0xffffffff, 3, 0x80000000, 5, 6, 7, 8};
+  for (std::size_t count = 0; count <= 5; ++count) {
+    auto plain = start;
+    for (std::size_t i = 0; i < count; ++i)
+      deep_jit::detail::compress_sha256(plain, blocks.data() + 64 * i);
+    CHECK_EQ(plain == start, count == 0);
+#if defined(__x86_64__)
+    if (!deep_jit::detail::sha256_x86::is_supported()) continue;
+    auto fast = start;
+    deep_jit::detail::sha256_x86::compress(fast, blocks.data(), count,
+                                           deep_jit::detail::kSha256Rounds);
+    CHECK(fast == plain);
+#endif
   }
 }
 

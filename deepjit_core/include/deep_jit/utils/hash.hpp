@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include <deep_jit/utils/detail/sha256_x86.hpp>
 #include <deep_jit/utils/macros.hpp>
 
 namespace DJ_HIDDEN deep_jit {
@@ -41,6 +42,48 @@ inline std::string to_hex(const unsigned char* bytes, std::size_t num_bytes) {
   return text;
 }
 
+inline std::uint32_t rotate(std::uint32_t x, int n) { return (x >> n) | (x << (32 - n)); }
+
+// Rotating the names instead of the values keeps the eight words in registers.
+inline void sha256_round(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t& d,
+                         std::uint32_t e, std::uint32_t f, std::uint32_t g, std::uint32_t& h,
+                         std::uint32_t word) {
+  const std::uint32_t s1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
+  const std::uint32_t t = h + s1 + (g ^ (e & (f ^ g))) + word;
+  const std::uint32_t s0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);
+  d += t;
+  h = t + s0 + ((a & b) | (c & (a | b)));
+}
+
+// One block of 64 bytes, on any machine.
+inline void compress_sha256(std::array<std::uint32_t, 8>& state, const unsigned char* block) {
+  std::uint32_t w[64];
+  for (int i = 0; i < 16; ++i) {
+    w[i] = static_cast<std::uint32_t>(block[4 * i]) << 24 |
+           static_cast<std::uint32_t>(block[4 * i + 1]) << 16 |
+           static_cast<std::uint32_t>(block[4 * i + 2]) << 8 | block[4 * i + 3];
+  }
+  for (int i = 16; i < 64; ++i) {
+    const std::uint32_t x = w[i - 15], y = w[i - 2];
+    w[i] = w[i - 16] + (rotate(x, 7) ^ rotate(x, 18) ^ (x >> 3)) + w[i - 7] +
+           (rotate(y, 17) ^ rotate(y, 19) ^ (y >> 10));
+  }
+  auto [a, b, c, d, e, f, g, h] = state;
+  const auto& k = kSha256Rounds;
+  for (std::size_t i = 0; i < 64; i += 8) {
+    sha256_round(a, b, c, d, e, f, g, h, k[i] + w[i]);
+    sha256_round(h, a, b, c, d, e, f, g, k[i + 1] + w[i + 1]);
+    sha256_round(g, h, a, b, c, d, e, f, k[i + 2] + w[i + 2]);
+    sha256_round(f, g, h, a, b, c, d, e, k[i + 3] + w[i + 3]);
+    sha256_round(e, f, g, h, a, b, c, d, k[i + 4] + w[i + 4]);
+    sha256_round(d, e, f, g, h, a, b, c, k[i + 5] + w[i + 5]);
+    sha256_round(c, d, e, f, g, h, a, b, k[i + 6] + w[i + 6]);
+    sha256_round(b, c, d, e, f, g, h, a, k[i + 7] + w[i + 7]);
+  }
+  const std::uint32_t added[8] = {a, b, c, d, e, f, g, h};
+  for (std::size_t i = 0; i < 8; ++i) state[i] += added[i];
+}
+
 }  // namespace detail
 
 class Sha256 {
@@ -57,10 +100,13 @@ class Sha256 {
       data += taken;
       left -= taken;
       if (num_pending_ < kBlock) return;
-      compress(pending_);
+      compress(pending_, 1);
       num_pending_ = 0;
     }
-    for (; left >= kBlock; data += kBlock, left -= kBlock) compress(data);
+    const std::size_t num_blocks = left / kBlock;
+    compress(data, num_blocks);
+    data += num_blocks * kBlock;
+    left -= num_blocks * kBlock;
     if (left != 0) std::memcpy(pending_, data, left);
     num_pending_ = left;
   }
@@ -93,45 +139,14 @@ class Sha256 {
  private:
   static constexpr std::size_t kBlock = 64;
 
-  static std::uint32_t rotate(std::uint32_t x, int n) { return (x >> n) | (x << (32 - n)); }
-
-  // Rotating the names instead of the values keeps the eight words in registers.
-  static void round(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t& d,
-                    std::uint32_t e, std::uint32_t f, std::uint32_t g, std::uint32_t& h,
-                    std::uint32_t word) {
-    const std::uint32_t s1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
-    const std::uint32_t t = h + s1 + (g ^ (e & (f ^ g))) + word;
-    const std::uint32_t s0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);
-    d += t;
-    h = t + s0 + ((a & b) | (c & (a | b)));
-  }
-
-  void compress(const unsigned char* block) {
-    std::uint32_t w[64];
-    for (int i = 0; i < 16; ++i) {
-      w[i] = static_cast<std::uint32_t>(block[4 * i]) << 24 |
-             static_cast<std::uint32_t>(block[4 * i + 1]) << 16 |
-             static_cast<std::uint32_t>(block[4 * i + 2]) << 8 | block[4 * i + 3];
+  void compress(const unsigned char* blocks, std::size_t num_blocks) {
+#if defined(__x86_64__)
+    if (detail::sha256_x86::is_supported()) {
+      detail::sha256_x86::compress(state_, blocks, num_blocks, detail::kSha256Rounds);
+      return;
     }
-    for (int i = 16; i < 64; ++i) {
-      const std::uint32_t x = w[i - 15], y = w[i - 2];
-      w[i] = w[i - 16] + (rotate(x, 7) ^ rotate(x, 18) ^ (x >> 3)) + w[i - 7] +
-             (rotate(y, 17) ^ rotate(y, 19) ^ (y >> 10));
-    }
-    auto [a, b, c, d, e, f, g, h] = state_;
-    const auto& k = detail::kSha256Rounds;
-    for (std::size_t i = 0; i < 64; i += 8) {
-      round(a, b, c, d, e, f, g, h, k[i] + w[i]);
-      round(h, a, b, c, d, e, f, g, k[i + 1] + w[i + 1]);
-      round(g, h, a, b, c, d, e, f, k[i + 2] + w[i + 2]);
-      round(f, g, h, a, b, c, d, e, k[i + 3] + w[i + 3]);
-      round(e, f, g, h, a, b, c, d, k[i + 4] + w[i + 4]);
-      round(d, e, f, g, h, a, b, c, k[i + 5] + w[i + 5]);
-      round(c, d, e, f, g, h, a, b, k[i + 6] + w[i + 6]);
-      round(b, c, d, e, f, g, h, a, k[i + 7] + w[i + 7]);
-    }
-    const std::uint32_t added[8] = {a, b, c, d, e, f, g, h};
-    for (std::size_t i = 0; i < 8; ++i) state_[i] += added[i];
+#endif
+    for (; num_blocks != 0; --num_blocks, blocks += kBlock) detail::compress_sha256(state_, blocks);
   }
 
   std::array<std::uint32_t, 8> state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
