@@ -7,8 +7,10 @@
 namespace deep_gemm::plan {
 
 // Kernels that compile and that no GPU has run: plans leave them out until these are true.
-inline constexpr bool kPlansSm90Bf16 = false;     // bf16 operands
-inline constexpr bool kPlansSm90Fp8Rows = false;  // a scale a row of b, float32 out, d += product
+// bf16 operands.
+inline constexpr bool kPlansSm90Bf16 = false;
+// E4M3 with a scale a row of b, or with float32 out, stored or added to d.
+inline constexpr bool kPlansSm90Fp8Rows = false;
 
 // What a row leaves open follows from the problem: types, orders, scales, what d is added to.
 struct Sm90TileRow {
