@@ -17,6 +17,7 @@ _REASONS = {
     "get_col_major_tma_aligned_tensor": "renamed: use get_mn_major_tma_aligned_tensor",
     "get_m_alignment_for_contiguous": "use get_mk_alignment_for_contiguous_layout",
     "mega_": _MEGA,
+    "mega_mhc": f"{_MEGA}; its product and square sums are tf32_hc_prenorm_gemm",
     "bf16_mega_": _MEGA,
     "fp8_mega_": _MEGA,
     "fp8_fp4_mega_": _MEGA,

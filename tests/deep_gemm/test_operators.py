@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import deep_gemm
 from deep_gemm import _absent, _fake, _ops
 from tests.support.devices import NEEDS_CUDA
+from tests.support.generation import is_supported
 from tests.support.operators import SAMPLES, Tensors, arguments_of, assert_gives, is_same, results
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
@@ -67,6 +68,13 @@ def test_on_a_gpu_it_gives_what_it_has_to(name: str) -> None:
     got = sample.run(**arguments_of(sample, 1, "cuda"))
     assert all(x.is_cuda for x in results(got))
     assert_gives(got, sample.want(**sample.tensors(1)), sample)
+
+
+@pytest.mark.parametrize("arch", ["80", "86", "89", "90a", "100", "103", "120"])
+@pytest.mark.parametrize("name", [name for name in OWN if "metadata" not in name])
+def test_every_generation_supports_the_call(name: str, arch: str) -> None:
+    ok, why = is_supported(name, arch)
+    assert ok, why
 
 
 @pytest.mark.parametrize("name", NAMES)

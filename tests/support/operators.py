@@ -11,7 +11,8 @@ Longer than usual: a table with a row a function, and its makers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,10 +26,11 @@ from tests.support.sparse_logits import SparseCase
 
 Tensors = dict[str, torch.Tensor]
 Result = torch.Tensor | tuple[torch.Tensor, ...]
+Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 
 M, N, K, GROUPS = 128, 64, 256, 2
 _FP8_BOUND, _BF16_BOUND = 1e-4, 1e-5
-_SLOTS = 4
+SLOTS = 4
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,26 @@ def assert_gives(got: Result, want: Result, sample: Sample) -> None:
         inside = other != -torch.inf
         diff = deep_gemm.testing.calc_diff(one[inside], other[inside])
         assert diff < sample.bound, f"result {index}: similarity error {diff:.2e}"
+
+
+_recorded: list[Call] | None = None
+
+
+@contextmanager
+def recording() -> Iterator[list[Call]]:
+    """The calls of operators that samples make meanwhile: name, arguments, keywords."""
+    global _recorded
+    _recorded = []
+    try:
+        yield _recorded
+    finally:
+        _recorded = None
+
+
+def _call(name: str, *args: Any, **kwargs: Any) -> Any:
+    if _recorded is not None:
+        _recorded.append((name, args, kwargs))
+    return getattr(deep_gemm, name)(*args, **kwargs)
 
 
 def _generator(seed: int) -> torch.Generator:
@@ -119,11 +141,10 @@ def _recipe(kind: str) -> dict[str, tuple[int, int]]:
 
 def _scaled(name: str) -> Sample:
     letters, kind = name[-2:], "fp4" if name.startswith("fp4") else "fp8"
-    function = getattr(deep_gemm, name)
 
     def run(**x: torch.Tensor) -> Result:
         d = _new(x["a"], M, N)
-        function((x["a"], x["a_scale"]), (x["b"], x["b_scale"]), d, **_recipe(kind))
+        _call(name, (x["a"], x["a_scale"]), (x["b"], x["b_scale"]), d, **_recipe(kind))
         return d
 
     def want(**x: torch.Tensor) -> Result:
@@ -134,7 +155,7 @@ def _scaled(name: str) -> Sample:
 
 
 def _plain(name: str) -> Sample:
-    letters, function = name[-2:], getattr(deep_gemm, name)
+    letters = name[-2:]
 
     def tensors(seed: int) -> Tensors:
         a, b = _randn(seed, M, K).bfloat16(), _randn(seed + 100, N, K).bfloat16()
@@ -145,7 +166,7 @@ def _plain(name: str) -> Sample:
 
     def run(**x: torch.Tensor) -> Result:
         d = _new(x["a"], M, N)
-        function(x["a"], x["b"], d)
+        _call(name, x["a"], x["b"], d)
         return d
 
     def want(**x: torch.Tensor) -> Result:
@@ -170,7 +191,7 @@ def _nvfp4() -> Sample:
 
     def run(**x: torch.Tensor) -> Result:
         d = _new(x["a"], M, N)
-        deep_gemm.cublaslt_nvfp4_gemm_nt((x["a"], x["a_scale"]), (x["b"], x["b_scale"]), d)
+        _call("cublaslt_nvfp4_gemm_nt", (x["a"], x["a_scale"]), (x["b"], x["b_scale"]), d)
         return d
 
     def plain(data: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
@@ -190,7 +211,7 @@ def _nvfp4() -> Sample:
 
 
 def _symmetric(name: str) -> Sample:
-    function, is_syrk = getattr(deep_gemm, name), name == "batched_syrk"
+    is_syrk = name == "batched_syrk"
 
     def tensors(seed: int) -> Tensors:
         a = _randn(seed, GROUPS, N, N)
@@ -199,7 +220,7 @@ def _symmetric(name: str) -> Sample:
 
     def run(**x: torch.Tensor) -> Result:
         d = _new(x["a"], GROUPS, N, N if is_syrk else M)
-        function(*x.values(), d)
+        _call(name, *x.values(), d)
         return d
 
     def want(**x: torch.Tensor) -> Result:
@@ -220,7 +241,7 @@ def _skip_head_mid() -> Sample:
     def run(**x: torch.Tensor) -> Result:
         d = _new(x["a"], M, 64 + 2 * mid)
         a, b = (x["a"], x["a_scale"]), (x["b"], x["b_scale"])
-        deep_gemm.fp8_gemm_nt_skip_head_mid(a, b, d, (left, mid, right))
+        _call("fp8_gemm_nt_skip_head_mid", a, b, d, (left, mid, right))
         return d
 
     def want(**x: torch.Tensor) -> Result:
@@ -236,7 +257,7 @@ def _skip_head_mid() -> Sample:
 
 
 def _grouped(name: str) -> Sample:
-    function, is_bf16 = getattr(deep_gemm, name), "bf16" in name
+    is_bf16 = "bf16" in name
     kind = "fp4" if "_fp4_gemm" in name and "fp8" not in name else "fp8"
     is_masked, b_letter = "masked" in name, "n" if "_nn_" in name else "t"
     rows = M if is_masked else 256
@@ -265,7 +286,7 @@ def _grouped(name: str) -> Sample:
         d = _new(x["a"], *shape)
         pairs = (x["a"], x["b"]) if is_bf16 else ((x["a"], x["a_scale"]), (x["b"], x["b_scale"]))
         more = {} if is_bf16 else _recipe(kind)
-        function(*pairs, d, x["layout"], *((M,) if is_masked else ()), **more)
+        _call(name, *pairs, d, x["layout"], *((M,) if is_masked else ()), **more)
         return d
 
     def want(**x: torch.Tensor) -> Result:
@@ -282,7 +303,7 @@ def _grouped(name: str) -> Sample:
 
 
 def _k_grouped(name: str) -> Sample:
-    function, ks = getattr(deep_gemm, name), [128, 128]
+    ks = [128, 128]
     is_bf16, is_fp4, is_flat = "bf16" in name, "_fp4_" in name, "fp8_gemm_nt" in name
 
     def side(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
@@ -307,7 +328,7 @@ def _k_grouped(name: str) -> Sample:
     def run(**x: torch.Tensor) -> Result:
         d = _new(x["a"], GROUPS, M, N, dtype=torch.float32)
         pairs = (x["a"], x["b"]) if is_bf16 else ((x["a"], x["a_scale"]), (x["b"], x["b_scale"]))
-        function(*pairs, d, ks, x["layout"], x["c"])
+        _call(name, *pairs, d, ks, x["layout"], x["c"])
         return d
 
     def plain(x: Tensors, key: str, mn: int) -> torch.Tensor:
@@ -339,7 +360,7 @@ def _einsum() -> Sample:
 
     def run(**x: torch.Tensor) -> Result:
         d = _new(x["a"], 24, GROUPS, N)
-        deep_gemm.einsum("bhr,hdr->bhd", x["a"], x["b"], d)
+        _call("einsum", "bhr,hdr->bhd", x["a"], x["b"], d)
         return d
 
     def want(**x: torch.Tensor) -> Result:
@@ -364,7 +385,7 @@ def _fp8_einsum() -> Sample:
 
     def run(**x: torch.Tensor) -> Result:
         d = _new(x["a"], 24, GROUPS, N)
-        deep_gemm.fp8_einsum("bhr,hdr->bhd", (x["a"], x["a_scale"]), (x["b"], x["b_scale"]), d)
+        _call("fp8_einsum", "bhr,hdr->bhd", (x["a"], x["a_scale"]), (x["b"], x["b_scale"]), d)
         return d
 
     def want(**x: torch.Tensor) -> Result:
@@ -381,7 +402,7 @@ def _hc() -> Sample:
     def run(**x: torch.Tensor) -> Result:
         d = _new(x["a"], 2, M, 24, dtype=torch.float32)
         squares = _new(x["a"], 2, M, dtype=torch.float32)
-        deep_gemm.tf32_hc_prenorm_gemm(x["a"], x["b"], d, squares, 2)
+        _call("tf32_hc_prenorm_gemm", x["a"], x["b"], d, squares, 2)
         return d, squares
 
     def want(**x: torch.Tensor) -> Result:
@@ -398,7 +419,7 @@ def _gate() -> Sample:
         return {"x": torch.ones(M, 32).bfloat16(), "weight": weight.bfloat16()}
 
     def run(**x: torch.Tensor) -> Result:
-        return deep_gemm.bf16_mega_gate(x["x"], x["weight"], 8, False, 0, 2.5, 0)
+        return _call("bf16_mega_gate", x["x"], x["weight"], 8, False, 0, 2.5, 0)
 
     def want(**x: torch.Tensor) -> Result:
         return reference.bf16_mega_gate(x["x"], x["weight"], 8, 2.5)
@@ -426,8 +447,8 @@ def _logits(name: str) -> Sample:
         kv = x["kv"], x["kv_scale"]
         rest = x["weights"], x["starts"], x["ends"]
         if kind == "fp8":
-            return deep_gemm.fp8_mqa_logits(x["q"], kv, *rest)
-        return deep_gemm.fp8_fp4_mqa_logits((x["q"], x["q_scale"]), kv, *rest)
+            return _call("fp8_mqa_logits", x["q"], kv, *rest)
+        return _call("fp8_fp4_mqa_logits", (x["q"], x["q_scale"]), kv, *rest)
 
     def want(**x: torch.Tensor) -> Result:
         return reference.mqa_logits(
@@ -452,12 +473,12 @@ def _paged_logits(name: str) -> Sample:
     kind = "fp4" if "fp4" in name else "fp8"
 
     def run(**x: torch.Tensor) -> Result:
-        slots = deep_gemm.get_num_sms() if x["q"].is_cuda else _SLOTS
+        slots = deep_gemm.get_num_sms() if x["q"].is_cuda else SLOTS
         meta = deep_gemm.get_paged_mqa_logits_metadata(x["lens"], 64, slots)
         rest = x["cache"], x["weights"], x["lens"], x["table"], meta, 90
         if kind == "fp8":
-            return deep_gemm.fp8_paged_mqa_logits(x["q"], *rest)
-        return deep_gemm.fp8_fp4_paged_mqa_logits((x["q"], x["q_scale"]), *rest)
+            return _call("fp8_paged_mqa_logits", x["q"], *rest)
+        return _call("fp8_fp4_paged_mqa_logits", (x["q"], x["q_scale"]), *rest)
 
     def want(**x: torch.Tensor) -> Result:
         return reference.paged_mqa_logits(
@@ -470,13 +491,13 @@ def _paged_logits(name: str) -> Sample:
 def _metadata(name: str) -> Sample:
     def run(**x: torch.Tensor) -> Result:
         if "paged" in name:
-            return deep_gemm.get_paged_mqa_logits_metadata(x["lens"], 64, _SLOTS)
+            return deep_gemm.get_paged_mqa_logits_metadata(x["lens"], 64, SLOTS)
         return deep_gemm.get_mqa_logits_metadata(x["starts"], x["ends"], 90, 8)
 
     def want(**x: torch.Tensor) -> Result:
         if "paged" not in name:
             return torch.zeros(1, dtype=torch.int32)
-        out = torch.empty(_SLOTS + 1, 2, dtype=torch.int32)
+        out = torch.empty(SLOTS + 1, 2, dtype=torch.int32)
         _fakes_logits._reference_logits_schedule(x["lens"], out)
         return out
 
@@ -510,8 +531,8 @@ def _sparse(name: str) -> Sample:
             return meta(**x)
         q, rest = (x["q"], x["q_scale"]), (x["weights"], meta(**x), 8, 16)
         if is_paged:
-            return deep_gemm.fp8_fp4_paged_sparse_mqa_logits(q, x["kv_cache"], *rest)
-        return deep_gemm.fp8_fp4_sparse_mqa_logits(q, (x["kv"], x["kv_scale"]), *rest)
+            return _call("fp8_fp4_paged_sparse_mqa_logits", q, x["kv_cache"], *rest)
+        return _call("fp8_fp4_sparse_mqa_logits", q, (x["kv"], x["kv_scale"]), *rest)
 
     def want(**x: torch.Tensor) -> Result:
         if is_metadata:

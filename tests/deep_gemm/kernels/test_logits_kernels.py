@@ -123,3 +123,25 @@ def test_support_is_answered_for_every_generation() -> None:
     ok, why = deep_gemm.supports("fp8_mqa_logits", q[0], (kv, scale), weights, ends, ends[:3])
     assert not ok and "LOGITS_SHAPE" in why
     assert deep_gemm.supports("get_paged_mqa_logits_metadata") == (True, "")
+
+
+SCHEDULES = [
+    ("logits_schedule", "LogitsScheduleParams", "kLogitsScheduleThreads"),
+    ("sparse_schedule", "SparseScheduleParams", "kSparseThreads"),
+]
+
+
+@pytest.mark.parametrize("arch", ["80", "90a", "100", "120"])
+@pytest.mark.parametrize(("stem", "params", "threads"), SCHEDULES, ids=[s for s, *_ in SCHEDULES])
+def test_schedules_compile_without_spills(
+    stem: str, params: str, threads: str, arch: str, nvrtc: Nvrtc
+) -> None:
+    text = f"""#include <deep_gemm/portable/{stem}.cuh>
+using namespace deep_gemm;
+extern "C" __global__ void __launch_bounds__({threads})
+    kernel(const __grid_constant__ {params} params) {{
+  portable::{stem}(params);
+}}
+"""
+    report = nvrtc.compile(text, arch)
+    assert report.spill_bytes == 0, f"{arch}: {report.log}"
