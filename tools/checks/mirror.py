@@ -28,6 +28,7 @@ SUITES = {
     "tests/backends_host/runtime": "Runtime<Host> from end to end",
     "tests/deep_gemm/layout/smem_reads": "what the copy engine writes, wgmma reads",
     "tests/deepjit_core/cache/disk_fault": "one failing system call at a time",
+    "tests/deepjit_core/cache/disk_shipped": "layers that were installed beside the library",
     "tests/deepjit_core/cache/process": "many processes on one cache",
     "tests/deepjit_core/runtime/runtime_fault": "one failing system call at a time",
     "tests/deepjit_core/utils/system": "the utilities that call the system",
