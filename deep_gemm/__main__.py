@@ -5,6 +5,8 @@
     python -m deep_gemm precompile fp8_gemm_nt --n 2112 576 --k 7168
     python -m deep_gemm bench --family dense_fp8 --peer FOLDER
     python -m deep_gemm precompile --model deepseek-v3 --tensor-parallel 8
+    python -m deep_gemm precompile fp8_paged_mqa_logits --heads 64 --head-dim 128 --block-kv 64
+    python -m deep_gemm precompile --all --arch 90a --dry-run
     python -m deep_gemm cache ls | verify | prune --max-bytes 100000000 | pack FILE | unpack FILE
 
 --json prints the answer as JSON, on standard output alone. Exit codes:
@@ -31,6 +33,7 @@ from .bench import _command as bench_command
 
 __all__ = ["main"]
 
+_SIZES = ("n", "k", "gran_k", "expr", "heads", "head_dim", "block_kv", "next_n")
 _OUTPUTS = {"bfloat16": torch.bfloat16, "float32": torch.float32}
 
 
@@ -83,11 +86,15 @@ def _state(kernel: dict[str, Any], dry_run: bool) -> str:
 def _precompile(flags: argparse.Namespace) -> int:
     if flags.model:
         return _precompile_model(flags)
-    if not (flags.op and flags.n and flags.k):
-        print("precompile: give an operator with --n and --k, or --model", file=sys.stderr)
+    if bool(flags.op) == flags.all or bool(flags.n) != bool(flags.k):
+        print(
+            "precompile: give an operator, with both of --n and --k or neither; --all; or --model",
+            file=sys.stderr,
+        )
         return 2
-    ask: dict[str, Any] = {"op": flags.op, "n": flags.n, "k": flags.k, "arch": flags.arch}
-    ask |= {"dtypes": _OUTPUTS[flags.output] if flags.output else None, "gran_k": flags.gran_k}
+    ask: dict[str, Any] = {"op": flags.op or "all", "arch": flags.arch}
+    ask |= {name: getattr(flags, name) for name in _SIZES}
+    ask["dtypes"] = _OUTPUTS[flags.output] if flags.output else None
     answer = support.precompile(**ask, dry_run=True)
     if not flags.dry_run:
         missing = sum(not kernel["cached"] for kernel in answer["kernels"])
@@ -111,7 +118,7 @@ def _precompile(flags: argparse.Namespace) -> int:
 
 
 def _precompile_model(flags: argparse.Namespace) -> int:
-    shapes = fleet.linears(flags.model, flags.tensor_parallel)
+    shapes = fleet.calls(flags.model, flags.tensor_parallel)
     with progress(0, shown=_is_seen(flags)) as bar:
         bar.set_description(f"compiling for {flags.model}")
         report = fleet.precompile_linears(
@@ -120,8 +127,8 @@ def _precompile_model(flags: argparse.Namespace) -> int:
             num_threads=flags.num_threads,
             on_kernel=lambda row: bar.update(1),
         )
-    rows = [(one.layer, one.op, one.n, one.k) for one in shapes]
-    lines = [table(("layer", "operator", "n", "k"), rows)]
+    rows = [(one.layer, one.op, one.size) for one in shapes]
+    lines = [table(("layer", "operator", "size"), rows)]
     lines += [f"skipped {op}: {why.splitlines()[0]}" for op, why in sorted(report.skipped.items())]
     lines.append(f"{report.kernels} kernels serve these shapes, {report.compiled} compiled now")
     _print(vars(report) | {"model": flags.model}, flags.json, "\n".join(lines))
@@ -195,6 +202,15 @@ def _parser() -> argparse.ArgumentParser:
     precompile.add_argument("--k", type=int, nargs="+")
     precompile.add_argument("--output", choices=sorted(_OUTPUTS))
     precompile.add_argument("--gran-k", type=int, nargs="+", help="granularity of scales along k")
+    precompile.add_argument("--expr", help="of einsum")
+    for size, text in (
+        ("--heads", "of a query of logits"),
+        ("--head-dim", "elements of a head"),
+        ("--block-kv", "keys of a page"),
+        ("--next-n", "queries of a request"),
+    ):
+        precompile.add_argument(size, type=int, nargs="+", help=text)
+    precompile.add_argument("--all", action="store_true", help="every operator, for any sizes")
     precompile.add_argument("--model", choices=sorted(fleet.MODELS), help="instead of op, n and k")
     precompile.add_argument("--tensor-parallel", type=int, default=1)
     precompile.add_argument("--arch", help="another machine, such as 90a or x86-64-v3")

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from . import errors, knobs
+from . import _packs, errors, knobs
 
 __all__ = ["EXTENSION", "NAMESPACE", "ROOT", "op", "query", "set_callback"]
 
@@ -117,4 +117,6 @@ def set_callback(callback: Any) -> None:
 
 
 init()
+for _layer in _packs.layers():
+    query("ship_kernels", dir=_layer)
 knobs.bind(_push_knobs)

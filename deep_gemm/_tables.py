@@ -48,6 +48,15 @@ def _part(name: str, verdict: dict[str, Any], what: str, indent: str = "") -> li
     return [line.rstrip() for line in lines]
 
 
+def _pack_lines(pack: dict[str, Any]) -> list[str]:
+    if not pack["found"]:
+        return [f"  pack     no  {pack['name']}: {pack['reason']}"]
+    what = f"{pack['name']} {pack['version']}, {pack['usable']} of {pack['entries']} kernels usable"
+    if not pack["reason"]:
+        return [f"  pack     ok  {what}, by {pack['compiler']}"]
+    return [f"  pack     no  {what}: {pack['reason']}", f"{'':15}fix: {pack['fix']}"]
+
+
 def doctor_text(answer: dict[str, Any], *, verbose: bool = False) -> str:
     """One line a part, and for each missing one the reason and the fix."""
     host, cuda, cache, package = (answer[key] for key in ("host", "cuda", "cache", "package"))
@@ -66,6 +75,7 @@ def doctor_text(answer: dict[str, Any], *, verbose: bool = False) -> str:
         lines += _part(name, answer[name], "")
     dirs = ":".join(cache["dirs"])
     lines += _part("cache", cache, f"{dirs}, {cache['entries']} entries, mode {cache['mode']}")
+    lines += [line for pack in cache["packs"] for line in _pack_lines(pack)]
     lines += _part("package", {}, f"{package['version']} with torch {package['torch']}")
     if verbose:
         lines.append(f"extension: {package['extension']}")

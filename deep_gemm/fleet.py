@@ -24,92 +24,19 @@ import torch
 import torch.distributed as dist
 
 from . import _ops, errors, support
+from ._models import LOGITS, MODELS, Linear, Logits, calls, linears
 
-__all__ = ["MODELS", "Linear", "Report", "linears", "precompile_linears", "precompile_model"]
-
-_FP8, _BF16 = "fp8_gemm_nt", "bf16_gemm_nt"
-_GROUPED = "m_grouped_fp8_gemm_nt_contiguous"
-_MASKED = "m_grouped_fp8_gemm_nt_masked"
-
-
-@dataclasses.dataclass(frozen=True)
-class Linear:
-    """One matrix of a model: the operator that multiplies by it, its n x k, and how ranks split it.
-
-    `split` names the dimension that tensor parallelism divides: "n", "k", or "" for none.
-    """
-
-    layer: str
-    op: str
-    n: int
-    k: int
-    split: str = ""
-
-    def of_rank(self, tensor_parallel: int) -> Linear:
-        """What one of `tensor_parallel` ranks holds; whole where the sizes do not divide."""
-        n = self.n // tensor_parallel if self.split == "n" else self.n
-        k = self.k // tensor_parallel if self.split == "k" else self.k
-        divides = {"n": self.n, "k": self.k}.get(self.split, 0) % tensor_parallel == 0
-        return dataclasses.replace(self, n=n, k=k) if divides else self
-
-
-def _experts(hidden: int, inner: int) -> tuple[Linear, ...]:
-    return tuple(
-        Linear(f"experts.{name}", op, n, k)
-        for op in (_GROUPED, _MASKED)
-        for name, n, k in (("gate_up", 2 * inner, hidden), ("down", hidden, inner))
-    )
-
-
-_DEEPSEEK_V3 = (
-    Linear("attention.q_a_kv_a", _FP8, 2112, 7168),
-    Linear("attention.kv_a", _FP8, 576, 7168),
-    Linear("attention.q_b", _FP8, 24576, 1536, "n"),
-    Linear("attention.kv_b", _FP8, 32768, 512, "n"),
-    Linear("attention.o", _FP8, 7168, 16384, "k"),
-    Linear("dense.gate_up", _FP8, 36864, 7168, "n"),
-    Linear("dense.down", _FP8, 7168, 18432, "k"),
-    Linear("shared_expert.gate_up", _FP8, 4096, 7168, "n"),
-    Linear("shared_expert.down", _FP8, 7168, 2048, "k"),
-    Linear("router", _BF16, 256, 7168),
-    *_experts(7168, 2048),
-)
-
-
-def _qwen3_moe(hidden: int, heads: int, kv_heads: int, inner: int) -> tuple[Linear, ...]:
-    head_dim, num_experts = 128, 128
-    return (
-        Linear("attention.qkv", _FP8, (heads + 2 * kv_heads) * head_dim, hidden, "n"),
-        Linear("attention.o", _FP8, hidden, heads * head_dim, "k"),
-        Linear("router", _BF16, num_experts, hidden),
-        *_experts(hidden, inner),
-    )
-
-
-MODELS: dict[str, tuple[Linear, ...]] = {
-    "deepseek-v3": _DEEPSEEK_V3,
-    "deepseek-v3.2": (
-        *_DEEPSEEK_V3,
-        Linear("indexer.q_b", _FP8, 8192, 1536),
-        Linear("indexer.k", _FP8, 128, 7168),
-        Linear("indexer.weights", _BF16, 64, 7168),
-    ),
-    "qwen3-235b-a22b": _qwen3_moe(hidden=4096, heads=64, kv_heads=4, inner=1536),
-    "qwen3-30b-a3b": _qwen3_moe(hidden=2048, heads=32, kv_heads=4, inner=768),
-}
-
-
-def linears(model: str, tensor_parallel: int = 1) -> tuple[Linear, ...]:
-    """The matrices of one rank; experts are whole, since expert parallelism splits their number."""
-    if model not in MODELS:
-        known = ", ".join(sorted(MODELS))
-        raise errors.InvalidArgument(
-            errors.describe(
-                "fleet", "model", repr(model), "KNOWN_MODEL", f"one of {known}",
-                "pass your own list to precompile_linears",
-            )
-        )  # fmt: skip
-    return tuple(one.of_rank(tensor_parallel) for one in MODELS[model])
+__all__ = [
+    "LOGITS",
+    "MODELS",
+    "Linear",
+    "Logits",
+    "Report",
+    "calls",
+    "linears",
+    "precompile_linears",
+    "precompile_model",
+]
 
 
 @dataclasses.dataclass
@@ -143,18 +70,15 @@ def _gather(value: Any, group: dist.ProcessGroup | None) -> list[Any]:
     ]
 
 
-def _questions(shapes: Iterable[Linear], report: Report) -> list[dict[str, Any]]:
-    """One `precompile` question per operator that this build has."""
-    by_op: dict[str, set[tuple[int, int]]] = {}
-    for one in shapes:
-        by_op.setdefault(one.op, set()).add((one.n, one.k))
+def _questions(shapes: Iterable[Linear | Logits], report: Report) -> list[dict[str, Any]]:
+    """One `precompile` question for each size of an operator that this build has."""
     questions: list[dict[str, Any]] = []
-    for op, sizes in by_op.items():
-        exists, why = support.supports(op)
+    for one in sorted(shapes, key=lambda one: (one.op, one.size)):
+        exists, why = support.supports(one.op)
         if not exists:
-            report.skipped[op] = why
-            continue
-        questions += [{"op": op, "n": n, "k": k} for n, k in sorted(sizes)]
+            report.skipped[one.op] = why
+        elif one.question() not in questions:
+            questions.append(one.question())
     return questions
 
 
@@ -200,7 +124,7 @@ def _unpack(data: bytes) -> int:
 
 
 def precompile_linears(
-    shapes: Iterable[Linear],
+    shapes: Iterable[Linear | Logits],
     *,
     arch: str | None = None,
     num_threads: int | None = None,
@@ -264,5 +188,5 @@ def precompile_model(
 ) -> Report:
     """`precompile_linears` of a known model's shapes: see `MODELS`."""
     return precompile_linears(
-        linears(model, tensor_parallel), arch=arch, num_threads=num_threads, group=group
+        calls(model, tensor_parallel), arch=arch, num_threads=num_threads, group=group
     )

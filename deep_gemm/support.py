@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from . import _C, _absent, _ops, errors
+from . import _C, _absent, _ops, _packs, errors
 from ._facade import _args
 from ._facade import gate as _gate
 from ._facade import logits as _logits
@@ -136,8 +136,8 @@ def _query_args(
     return lines
 
 
-# Made of other operators or of torch's, so that there is no plan to ask for.
-_COMPOSED = (
+# Torch's own products: there is no plan to ask for, and nothing to compile.
+_TORCH_MADE = (
     "batched_symm",
     "batched_syrk",
     "cublaslt_gemm_nn",
@@ -145,8 +145,9 @@ _COMPOSED = (
     "cublaslt_gemm_tn",
     "cublaslt_gemm_tt",
     "cublaslt_nvfp4_gemm_nt",
-    "fp8_gemm_nt_skip_head_mid",
 )
+# Made of other operators, so that there is no plan to ask for.
+_COMPOSED = (*_TORCH_MADE, "fp8_gemm_nt_skip_head_mid")
 
 
 def _is_operator(op: str) -> bool:
@@ -189,33 +190,53 @@ def supports(op: str, *args: Any, arch: str | None = None, **kwargs: Any) -> tup
 
 
 def plan(op: str, *args: Any, arch: str | None = None, **kwargs: Any) -> dict[str, str]:
-    """How the call would run: {"plan": one line, "kernel": name, "source": text}."""
+    """How the call would run: {"plan": one line, "kernel", "source", "request": its digest}."""
     return _ops.query("plan", **_query_args(op, args, kwargs, arch))
 
 
-def _list_of(sizes: int | Iterable[int]) -> str:
+Sizes = int | Iterable[int]
+
+
+def _list_of(sizes: Sizes | None) -> str | None:
+    if sizes is None:
+        return None
     return ",".join(str(size) for size in ([sizes] if isinstance(sizes, int) else sizes))
 
 
 def precompile(
     op: str,
-    n: int | Iterable[int],
-    k: int | Iterable[int],
+    n: Sizes | None = None,
+    k: Sizes | None = None,
     *,
     dtypes: torch.dtype | Iterable[torch.dtype] | None = None,
-    gran_k: int | Iterable[int] | None = None,
+    gran_k: Sizes | None = None,
+    expr: str | None = None,
+    heads: Sizes | None = None,
+    head_dim: Sizes | None = None,
+    block_kv: Sizes | None = None,
+    next_n: Sizes | None = None,
     arch: str | None = None,
     num_threads: int | None = None,
     dry_run: bool = False,
 ) -> dict[str, Any]:
-    """Compile every kernel that `op` can pick for these n and k, whatever m is.
+    """Compile every kernel that `op` can pick for these sizes, whatever the others are.
 
-    Allocates no tensors and needs no device when `arch` is given. `dtypes` are those of d (both
-    when left out); `gran_k` are the granularities of the scales along k (those of the published
-    recipes when left out). The answer is {"kernels": [{"name", "request", "cached", "ms"}],
-    "compiled", "failed"}: each kernel once, however many sizes share it. With `dry_run` nothing is
-    compiled, and `cached` says what would be. Raises Toolchain when a kernel fails.
+    GEMMs, einsum and the hyper-connection product take n and k (of one group, of one batch) of
+    contiguous tensors, whatever m is; logits take `heads`, `head_dim` and, where paged, `block_kv`
+    and `next_n`. What is left out may be anything: without n and k the list has the kernels of
+    every size, storage order and alignment. `op` "all" is every operator for any sizes.
+
+    `dtypes` are those of the result (both when left out); `gran_k` are the granularities of the
+    scales along k (those of the published recipes when left out, all of them for any size); `expr`
+    is one expression of einsum. Allocates no tensors and needs no device when `arch` is given.
+
+    The answer is {"kernels": [{"name", "request", "cached", "ms"}], "compiled", "failed"}: each
+    kernel once, however many sizes share it; none for an operator that torch's own products make.
+    With `dry_run` nothing is compiled, and `cached` says what would be. Raises Toolchain when a
+    kernel fails, InvalidArgument for a size that the operator does not have.
     """
+    if op in _TORCH_MADE:
+        return {"kernels": [], "compiled": 0, "failed": []}
     if isinstance(dtypes, torch.dtype):
         dtypes = [dtypes]
     answer = _ops.query(
@@ -224,7 +245,12 @@ def precompile(
         n=_list_of(n),
         k=_list_of(k),
         dtypes=None if dtypes is None else ",".join(str(dtype)[6:] for dtype in dtypes),
-        gran_k=None if gran_k is None else _list_of(gran_k),
+        gran_k=_list_of(gran_k),
+        expr=expr,
+        heads=_list_of(heads),
+        head_dim=_list_of(head_dim),
+        block_kv=_list_of(block_kv),
+        next_n=_list_of(next_n),
         device=device_of_arch(arch),
         arch=arch,
         num_threads=num_threads,
@@ -281,4 +307,6 @@ def doctor() -> dict[str, Any]:
         "namespace": _ops.NAMESPACE,
         "registration": _ops.query("owner"),
     }
-    return {"package": package, **_ops.query("doctor")}
+    answer = {"package": package, **_ops.query("doctor")}
+    answer["cache"]["packs"] = _packs.verdicts(answer["cache"]["packs"], __version__)
+    return answer

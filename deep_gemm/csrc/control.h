@@ -29,14 +29,22 @@
 //                 {"ok": true, "reason": "", "rule": ""}, or {"ok": false, "reason": five-part
 //                 text, "rule": "NAME", "kind": "Unsupported"}
 // plan            as supports
-//                 {"plan": one line, "kernel": name, "source": text}
-// precompile      op; n, k (lists: 512,7168); dtypes? of d; gran_k? (lists) device? arch?
-//                 num_threads? dry_run? only? (digests)
+//                 {"plan": one line, "kernel": name, "source": text, "request": digest}
+// precompile      op; n? k? (lists: 512,7168; any size without both); expr? dtypes? of d; gran_k?
+//                 heads? head_dim? block_kv? next_n? (lists), as far as the operator has them;
+//                 device? arch? num_threads? dry_run? only? (digests). op=all: every operator, any
+//                 size
 //                 {"kernels": [{"name", "request", "cached", "ms"}], "compiled": 2, "failed":
 //                 [{"name", "error"}]}; each kernel once, however many sizes share it
 // doctor          {"host": {...}, "cuda": {...}, "cache": {...}, "package_root"}; a back end says
-//                 "found", "reason" and "fix", and so does each of its parts; never compiles
+//                 "found", "reason" and "fix", and so does each of its parts; never compiles.
+//                 cache["packs"], for each shipped layer: {"dir", "is_on", "entries", "usable",
+//                 "missing", "damaged", "reason", "fix"}: entries that these sources ask for,
+//                 kernels of its targets that it lacks
 // jit_handle      {"address": 140...}: the existing runtime
+// ship_kernels    dir: a cache layer that was installed beside the package; read last, never
+//                 written. Counts when asked before the first question about kernels
+//                 {}
 // cache_list      [{"name", "request", "build", "target", "toolchain", "bytes", "dir"}, ...]
 // cache_verify    {"checked": 12, "damaged": ["..."]}
 // cache_prune     max_bytes

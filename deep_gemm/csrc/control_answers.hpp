@@ -23,6 +23,6 @@ json cache_unpack(const Arguments& arguments);
 std::string value_of(const Arguments& arguments, const char* key);
 // Refuses by KNOWN_KEY what is not among `keys`.
 void require_keys(std::string_view query, const Arguments& arguments,
-                  std::initializer_list<std::string_view> keys);
+                  const std::vector<std::string_view>& keys);
 
 }  // namespace deep_gemm::answers

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <deep_gemm/csrc/described.hpp>
+#include <deep_gemm/csrc/launch/back_end.hpp>
 #include <deep_gemm/csrc/launch/jit.hpp>
 #include <deep_gemm/csrc/launch/jit_cuda.hpp>
 #include <deep_gemm/csrc/utils/state.hpp>
@@ -16,11 +17,30 @@ DeviceTraits traits_of(const ops::Description& call) {
   return host_traits(call.arch, current_knobs().num_threads);
 }
 
-DescribedPlan planned(const ops::Arguments& arguments) {
+// A described call with the machine where it would run.
+struct Described {
+  ops::Description call;
+  DeviceTraits traits;
+  DescribedPlan plan;
+};
+
+Described planned(const ops::Arguments& arguments) {
   const auto op = arguments.find("op");
   const Family& family = family_of(op == arguments.end() ? "" : op->second);
-  const ops::Description call = ops::parse_description(arguments, family.keys);
-  return family.plan(call, traits_of(call), current_knobs());
+  Described described;
+  described.call = ops::parse_description(arguments, family.keys);
+  described.traits = traits_of(described.call);
+  described.plan = family.plan(described.call, described.traits, current_knobs());
+  return described;
+}
+
+// The digest by which a cache knows the kernel.
+std::string request_of(const Described& described) {
+  PrecompileWish look;
+  look.arch = described.traits.is_cuda() ? described.traits.arch : described.call.arch;
+  look.is_dry = true;
+  const BackEnd& back_end = back_end_of(described.traits.is_cuda() ? "cuda" : "cpu");
+  return back_end.precompile({described.plan.source}, look).front().request;
 }
 
 }  // namespace
@@ -42,11 +62,13 @@ deep_jit::json supports(const ops::Arguments& arguments) {
 }
 
 deep_jit::json plan(const ops::Arguments& arguments) {
-  const DescribedPlan chosen = planned(arguments);
+  const Described described = planned(arguments);
+  const DescribedPlan& chosen = described.plan;
   deep_jit::json answer = deep_jit::json::object();
   answer["plan"] = chosen.line.empty() ? "nothing to launch" : chosen.line;
   answer["kernel"] = chosen.source.name;
   answer["source"] = chosen.source.text;
+  answer["request"] = chosen.source.text.empty() ? "" : request_of(described);
   return answer;
 }
 

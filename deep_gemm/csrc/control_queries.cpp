@@ -1,6 +1,7 @@
 #include <deep_gemm/csrc/control_queries.hpp>
 
 #include <algorithm>
+#include <filesystem>
 
 #include <deep_gemm/csrc/control_answers.hpp>
 #include <deep_gemm/csrc/control_describe.hpp>
@@ -62,6 +63,16 @@ json owner(const Arguments&) {
   return answer;
 }
 
+json ship_kernels(const Arguments& arguments) {
+  answers::require_keys("ship_kernels", arguments, {"dir"});
+  const std::filesystem::path folder = answers::value_of(arguments, "dir");
+  if (!folder.is_absolute())
+    refuse(Rule::Described, {"ship_kernels", "dir", "\"" + folder.string() + "\""},
+           {"an absolute path of a cache layer"});
+  add_shipped_kernels(folder);
+  return json::object();
+}
+
 struct Question {
   const char* name;
   json (*answer)(const Arguments&);
@@ -76,6 +87,7 @@ constexpr Question kQuestions[] = {
     {"precompile", answers::precompile},
     {"doctor", answers::doctor},
     {"jit_handle", jit_handle},
+    {"ship_kernels", ship_kernels},
     {"cache_list", answers::cache_list},
     {"cache_verify", answers::cache_verify},
     {"cache_prune", answers::cache_prune},
@@ -94,11 +106,11 @@ std::string value_of(const Arguments& arguments, const char* key) {
 }
 
 void require_keys(std::string_view query, const Arguments& arguments,
-                  std::initializer_list<std::string_view> keys) {
+                  const std::vector<std::string_view>& keys) {
   for (const auto& [key, value] : arguments)
     if (std::find(keys.begin(), keys.end(), key) == keys.end())
       refuse(Rule::KnownKey, {query, key, value},
-             {keys.size() == 0 ? "none" : deep_jit::str::join(keys, ", ")});
+             {keys.empty() ? "none" : deep_jit::str::join(keys, ", ")});
 }
 
 }  // namespace answers

@@ -10,7 +10,7 @@ deep_jit::Runtime<deep_jit::Host>& host_jit() {
   static auto* const jit = [] {
     const auto root = package_root();
     return new deep_jit::Runtime<deep_jit::Host>(
-        deep_jit::Config(root, "DG", "", {root / "include"}));
+        deep_jit::Config(root, "DG", "", {root / "include"}, {}, shipped_kernels()));
   }();
   return *jit;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include <deep_gemm/csrc/plan/hc_tiles.hpp>
 #include <deep_gemm/csrc/plan/rules.hpp>
@@ -59,16 +60,22 @@ PortableHcPlan portable_plan(const plan::HcFlatRow& row, const HcProblem& p) {
   return plan;
 }
 
-PortableHcPlan plan_portable(const HcProblem& p, const DeviceTraits& traits, const Knobs& knobs) {
-  const std::int64_t num_sms =
-      knobs.num_sms > 0 ? std::min(knobs.num_sms, traits.num_sms) : traits.num_sms;
-  std::optional<PortableHcPlan> best;
+// Of every row that may run it, rows of a block ascending.
+std::vector<PortableHcPlan> legal_portable_plans(const HcProblem& p, const DeviceTraits& traits) {
+  std::vector<PortableHcPlan> plans;
   for (const plan::HcFlatRow& row : plan::kHcFlatRows) {
     if (row.is_whole != is_whole(p)) continue;
     const PortableHcPlan plan = portable_plan(row, p);
-    if (plan.smem_bytes > traits.smem_bytes) continue;
+    if (plan.smem_bytes <= traits.smem_bytes) plans.push_back(plan);
+  }
+  return plans;
+}
+
+PortableHcPlan plan_portable(const HcProblem& p, const DeviceTraits& traits, int num_sms) {
+  std::optional<PortableHcPlan> best;
+  for (const PortableHcPlan& plan : legal_portable_plans(p, traits)) {
     const std::int64_t blocks = std::int64_t{plan.grid_x} * plan.grid_y;
-    if (!best || blocks * 10 >= num_sms * 9) best = plan;
+    if (!best || blocks * 10 >= std::int64_t{num_sms} * 9) best = plan;
   }
   if (!best)
     refuse(Rule::NoKernelForDevice, {"tf32_hc_prenorm_gemm", "a", traits.arch}, {traits.arch});
@@ -101,28 +108,36 @@ int cluster_of(std::int64_t units, std::int64_t k_blocks, std::int64_t splits) {
   return 1;
 }
 
+// What the kernel is compiled for, and what follows from that alone.
+Sm90HcPlan sm90_kernel(const HcProblem& p, const DeviceTraits& traits, int math_warpgroups,
+                       int cluster, bool b_at_once) {
+  Sm90HcPlan plan;
+  plan.config.n = static_cast<int>(p.n);
+  plan.config.math_warpgroups = math_warpgroups;
+  plan.config.cluster = cluster;
+  plan.config.b_slots = plan::kHcBSlots;
+  plan.config.b_at_once = b_at_once;
+  plan.config.a_stages = math_warpgroups == 1 ? plan::kHcStages64 : plan::kHcStages128;
+  while (sm90_smem_bytes(plan.config) > traits.smem_bytes && plan.config.a_stages > 2)
+    --plan.config.a_stages;
+  plan.smem_bytes = sm90_smem_bytes(plan.config);
+  plan.threads = 128 * math_warpgroups + 32 * (plan.config.converters + 1);
+  return plan;
+}
+
 Sm90HcPlan plan_sm90(const HcProblem& p, const DeviceTraits& traits, int num_sms) {
   const std::int64_t k_blocks = std::max<std::int64_t>(1, ceil_div(p.k, 64) / p.splits);
   const std::int64_t units64 = ceil_div(p.m, 64) * p.splits;
   const std::int64_t units128 = ceil_div(p.m, 128) * p.splits;
-  Sm90HcPlan plan;
-  plan.config.n = static_cast<int>(p.n);
-  plan.config.cluster = cluster_of(units64, k_blocks, p.splits);
-  plan.config.math_warpgroups = 1;
-  if (plan.config.cluster == 1 && units128 * 2 <= num_sms && k_blocks >= 2) {
-    plan.config.math_warpgroups = plan.config.cluster = 2;
-  } else if (plan.config.cluster == 1 && (k_blocks > plan::kHcBSlots || p.m > 6144)) {
-    plan.config.math_warpgroups = 2;
+  int cluster = cluster_of(units64, k_blocks, p.splits), math_warpgroups = 1;
+  if (cluster == 1 && units128 * 2 <= num_sms && k_blocks >= 2) {
+    math_warpgroups = cluster = 2;
+  } else if (cluster == 1 && (k_blocks > plan::kHcBSlots || p.m > 6144)) {
+    math_warpgroups = 2;
   }
-  plan.config.b_slots = plan::kHcBSlots;
-  plan.config.b_at_once =
-      plan::kHcSplitAtOnce && p.k % 64 == 0 &&
-      ceil_div(ceil_div(p.k / 64, p.splits), plan.config.cluster) <= plan::kHcBSlots;
-  plan.config.a_stages = plan.config.math_warpgroups == 1 ? plan::kHcStages64 : plan::kHcStages128;
-  while (sm90_smem_bytes(plan.config) > traits.smem_bytes && plan.config.a_stages > 2)
-    --plan.config.a_stages;
-  plan.smem_bytes = sm90_smem_bytes(plan.config);
-  plan.threads = 128 * plan.config.math_warpgroups + 32 * (plan.config.converters + 1);
+  const bool b_at_once = plan::kHcSplitAtOnce && p.k % 64 == 0 &&
+                         ceil_div(ceil_div(p.k / 64, p.splits), cluster) <= plan::kHcBSlots;
+  Sm90HcPlan plan = sm90_kernel(p, traits, math_warpgroups, cluster, b_at_once);
   plan.tiles = static_cast<int>(ceil_div(p.m, 64 * plan.config.math_warpgroups));
   // Why one tile a cluster: handing sums over costs more than a new block.
   const std::int64_t fitting = std::max<std::int64_t>(1, num_sms / p.splits);
@@ -133,19 +148,57 @@ Sm90HcPlan plan_sm90(const HcProblem& p, const DeviceTraits& traits, int num_sms
   return plan;
 }
 
+// Math warpgroups and blocks of a cluster that plan_sm90 combines, where k has that many blocks.
+std::vector<std::pair<int, int>> sm90_shapes(std::int64_t k_blocks) {
+  std::vector<std::pair<int, int>> shapes = {{1, 1}, {2, 1}};
+  if (k_blocks >= 2) shapes.emplace_back(2, 2);
+  for (const plan::HcClusterRow& row : plan::kHcClusters)
+    if (row.cluster <= k_blocks) shapes.emplace_back(1, row.cluster);
+  return shapes;
+}
+
+// ---- Either ----
+
+int usable_sms(const DeviceTraits& traits, const Knobs& knobs) {
+  return knobs.num_sms > 0 ? std::min(knobs.num_sms, traits.num_sms) : traits.num_sms;
+}
+
+bool is_tuned(const HcProblem& p, const DeviceTraits& traits, int num_sms) {
+  return traits.arch == "90a" && fits_sm90(p) && num_sms == traits.num_sms;
+}
+
+void require_cuda(const DeviceTraits& traits) {
+  if (traits.compute < 80)
+    refuse(Rule::NoKernelForDevice,
+           {"tf32_hc_prenorm_gemm", "a", "a tensor on cuda, arch " + traits.arch},
+           {"cuda arch " + traits.arch});
+}
+
 }  // namespace
 
 HcPlan plan_hc(const HcProblem& p, const DeviceTraits& traits, const Knobs& knobs) {
   DJ_HOST_ASSERT(p.m > 0 && p.n > 0 && p.k > 0, "{}", p.to_string());
   if (!traits.is_cuda()) return plan_host(p, traits);
-  if (traits.compute < 80)
-    refuse(Rule::NoKernelForDevice,
-           {"tf32_hc_prenorm_gemm", "a", "a tensor on cuda, arch " + traits.arch},
-           {"cuda arch " + traits.arch});
-  const int num_sms = knobs.num_sms > 0 ? std::min(knobs.num_sms, traits.num_sms) : traits.num_sms;
-  if (traits.arch == "90a" && fits_sm90(p) && num_sms == traits.num_sms)
-    return plan_sm90(p, traits, num_sms);
-  return plan_portable(p, traits, knobs);
+  require_cuda(traits);
+  const int num_sms = usable_sms(traits, knobs);
+  if (is_tuned(p, traits, num_sms)) return plan_sm90(p, traits, num_sms);
+  return plan_portable(p, traits, num_sms);
+}
+
+std::vector<HcPlan> reachable_hc_plans(const HcProblem& p, const DeviceTraits& traits,
+                                       const Knobs& knobs) {
+  if (!traits.is_cuda()) return {plan_host(p, traits)};
+  require_cuda(traits);
+  std::vector<HcPlan> plans;
+  if (is_tuned(p, traits, usable_sms(traits, knobs))) {
+    for (const auto& [math_warpgroups, cluster] : sm90_shapes(ceil_div(p.k, 64)))
+      for (const bool b_at_once : {false, true})
+        if (!b_at_once || (plan::kHcSplitAtOnce && p.k % 64 == 0))
+          plans.emplace_back(sm90_kernel(p, traits, math_warpgroups, cluster, b_at_once));
+  } else {
+    for (const PortableHcPlan& plan : legal_portable_plans(p, traits)) plans.emplace_back(plan);
+  }
+  return plans;
 }
 
 std::string to_line(const HcPlan& plan) {

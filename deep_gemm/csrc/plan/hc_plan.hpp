@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include <deep_gemm/abi/hc_flat_params.h>
 #include <deep_gemm/abi/hc_params.h>
@@ -42,5 +43,9 @@ using HcPlan = std::variant<HostHcPlan, PortableHcPlan, Sm90HcPlan>;
 
 HcPlan plan_hc(const HcProblem& problem, const DeviceTraits& traits, const Knobs& knobs);
 std::string to_line(const HcPlan& plan);
+
+// A plan of every kernel that plan_hc can pick for these operands, whatever m and splits are.
+std::vector<HcPlan> reachable_hc_plans(const HcProblem& problem, const DeviceTraits& traits,
+                                       const Knobs& knobs);
 
 }  // namespace deep_gemm

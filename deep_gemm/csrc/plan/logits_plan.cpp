@@ -150,6 +150,10 @@ void check_slots(const LogitsProblem& p, int num_sms, std::string_view op) {
          {num_sms + 1, num_sms});
 }
 
+int num_sms_of(const DeviceTraits& traits, const Knobs& knobs) {
+  return knobs.num_sms > 0 ? knobs.num_sms : traits.num_sms;
+}
+
 const char* text_of(LogitsType type) {
   constexpr const char* kTypes[] = {"e4m3", "e4m3-mx", "e2m1-mx"};
   return kTypes[static_cast<int>(type)];
@@ -195,13 +199,27 @@ LogitsPlan plan_logits(const LogitsProblem& p, const DeviceTraits& traits, const
   if (traits.compute < 80)
     refuse(Rule::NoKernelForDevice, {op, "q", "a tensor on cuda, arch " + traits.arch},
            {"cuda arch " + traits.arch});
-  const int num_sms = knobs.num_sms > 0 ? knobs.num_sms : traits.num_sms;
+  const int num_sms = num_sms_of(traits, knobs);
   if (p.is_paged && !p.is_sparse()) check_slots(p, num_sms, op);
   if (is_tuned(p, traits)) {
     if (!p.is_paged) return plan_sm90(p, traits, num_sms);
     if (is_tuned_paged(p)) return plan_sm90_paged(p, traits, num_sms);
   }
   return plan_portable(p, num_sms);
+}
+
+std::vector<LogitsPlan> reachable_logits_plans(const LogitsProblem& problem,
+                                               const DeviceTraits& traits, const Knobs& knobs,
+                                               std::string_view op) {
+  LogitsProblem few = problem;
+  few.weights_type = OutputType::F32;
+  few.rows = few.next_n;
+  few.keys = few.width = 1;
+  few.num_blocks = 1;
+  few.slots = num_sms_of(traits, knobs);
+  LogitsProblem many = few;
+  many.keys = many.width = kMinTunedLogits;
+  return {plan_logits(few, traits, knobs, op), plan_logits(many, traits, knobs, op)};
 }
 
 std::string to_line(const LogitsPlan& plan) { return std::visit(Line{}, plan); }

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include <deep_gemm/abi/logits_params.h>
 #include <deep_gemm/abi/mqa_params.h>
@@ -55,5 +56,11 @@ using LogitsPlan =
 LogitsPlan plan_logits(const LogitsProblem& problem, const DeviceTraits& traits, const Knobs& knobs,
                        std::string_view op);
 std::string to_line(const LogitsPlan& plan);
+
+// A plan of every kernel that plan_logits can pick for such heads, keys and pages, however many
+// there are and whatever the type of the weights.
+std::vector<LogitsPlan> reachable_logits_plans(const LogitsProblem& problem,
+                                               const DeviceTraits& traits, const Knobs& knobs,
+                                               std::string_view op);
 
 }  // namespace deep_gemm

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -18,6 +19,7 @@ std::array<std::atomic<std::int32_t>, kNumKnobs> knob_words;
 
 std::mutex root_mutex;
 std::filesystem::path chosen_root;
+std::vector<std::filesystem::path> shipped_folders;  // under root_mutex too
 
 std::filesystem::path root_beside_this_file() {
   Dl_info info{};
@@ -49,6 +51,17 @@ void set_package_root(const std::string& root) {
   std::error_code ignored;
   const std::lock_guard<std::mutex> guard(root_mutex);
   chosen_root = root.empty() ? std::filesystem::path() : std::filesystem::absolute(root, ignored);
+}
+
+void add_shipped_kernels(const std::filesystem::path& folder) {
+  const std::lock_guard<std::mutex> guard(root_mutex);
+  if (std::find(shipped_folders.begin(), shipped_folders.end(), folder) == shipped_folders.end())
+    shipped_folders.push_back(folder);
+}
+
+std::vector<std::filesystem::path> shipped_kernels() {
+  const std::lock_guard<std::mutex> guard(root_mutex);
+  return shipped_folders;
 }
 
 std::filesystem::path package_root() {

@@ -31,7 +31,9 @@ def answer() -> dict[str, Any]:
             "found": False, "reason": "no driver", "fix": "install it", "nvrtc": tool, "nvcc": tool,
             "driver": {"found": False, "devices": [], "serves": "", "reason": "a", "fix": "b"},
         },
-        "cache": {"dirs": ["/c"], "entries": 3, "mode": "allow", "reason": "", "fix": ""},
+        "cache": {
+            "dirs": ["/c"], "entries": 3, "mode": "allow", "reason": "", "fix": "", "packs": [],
+        },
         "package": {"version": "1", "torch": "2", "extension": "/e"},
     }  # fmt: skip
 
@@ -43,6 +45,24 @@ def test_doctor_says_of_each_missing_part_why_and_what_to_do() -> None:
     assert "host       ok  g++ for v3, 2 threads" in text
     assert "looked at" not in text
     assert "nvrtc looked at /x" in doctor_text(answer(), verbose=True)
+
+
+def test_doctor_counts_the_kernels_of_a_pack_or_says_what_is_wrong_with_it() -> None:
+    pack = {
+        "name": "kernels", "found": True, "version": "1", "compiler": "NVRTC 12.8",
+        "usable": 4, "entries": 5, "reason": "stale", "fix": "install 2",
+    }  # fmt: skip
+
+    def lines(**changes: object) -> str:
+        whole = answer()
+        whole["cache"]["packs"] = [{**pack, **changes}]
+        return doctor_text(whole)
+
+    assert "pack     no  kernels 1, 4 of 5 kernels usable: stale\n" in lines()
+    assert "fix: install 2" in lines()
+    good = lines(reason="", fix="", usable=5)
+    assert "pack     ok  kernels 1, 5 of 5 kernels usable, by NVRTC 12.8" in good
+    assert "pack     no  kernels: not installed" in lines(found=False, reason="not installed")
 
 
 def test_doctor_shows_a_back_end_that_it_has_no_row_for() -> None:
