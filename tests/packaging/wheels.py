@@ -19,7 +19,15 @@ import pytest
 from tools.checks import tree
 from tools.packaging import build_wheel
 
-__all__ = ["built_from_checkout", "extension", "unpacked", "wheel"]
+__all__ = [
+    "built_from_checkout",
+    "extension",
+    "run_python",
+    "torch_site",
+    "torch_site_without_compilers",
+    "unpacked",
+    "wheel",
+]
 
 
 def _runfile(path: str) -> Path | None:
@@ -76,13 +84,37 @@ def unpacked(folder: Path, name: str = "site") -> Path:
     return site
 
 
-def run_python(site: Path, code: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """`code` in a fresh process that sees `site`, torch and nothing else of ours."""
-    import os
-
+def torch_site() -> Path:
+    """The folder that has torch in it."""
     import torch
 
-    where_torch_is = str(Path(torch.__file__).parents[1])
+    return Path(torch.__file__).parents[1]
+
+
+def torch_site_without_compilers(folder: Path) -> Path:
+    """Links to what lies beside torch, CUDA's compilers from the package index left out.
+
+    Torch itself where it needs those libraries: a test then asks for JIT_MODE=forbid alone.
+    """
+    import torch
+
+    if torch.version.cuda is not None:
+        return torch_site()
+    farm = folder / "no compilers"
+    farm.mkdir()
+    for path in torch_site().iterdir():
+        if path.name != "nvidia":
+            (farm / path.name).symlink_to(path)
+    return farm
+
+
+def run_python(
+    site: Path, code: str, beside: Path | None = None, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """`code` in a fresh process that sees `site`, torch (`beside`) and nothing else of ours."""
+    import os
+
+    where_torch_is = str(beside or torch_site())
     environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": str(site.parent)}
     environment |= {"PYTHONPATH": os.pathsep.join([str(site), where_torch_is]), **variables}
     command = [sys.executable, "-c", code]

@@ -22,6 +22,7 @@ load(
 load("//tools/bazel/private:cuda_toolchain.bzl", _dj_cuda_compilers = "dj_cuda_compilers")
 load("//tools/bazel/private:environments.bzl", _dj_python_environments = "dj_python_environments")
 load("//tools/bazel/private:jit.bzl", _jit_headers = "jit_headers")
+load("//tools/bazel/private:kernel_wheel.bzl", _dj_kernel_wheel = "dj_kernel_wheel")
 load("//tools/bazel/private:matrix.bzl", _dj_matrix = "dj_matrix")
 load(
     "//tools/bazel/private:py.bzl",
@@ -46,6 +47,7 @@ dj_cc_library = _dj_cc_library
 dj_cc_test = _dj_cc_test
 dj_cuda_compilers = _dj_cuda_compilers
 dj_extension_library = _dj_extension_library
+dj_kernel_wheel = _dj_kernel_wheel
 dj_matrix = _dj_matrix
 dj_py_binary = _dj_py_binary
 dj_py_library = _dj_py_library
