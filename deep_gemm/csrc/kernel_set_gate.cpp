@@ -1,4 +1,5 @@
-// The kernels of bf16_mega_gate: the product that makes the router logits, and the choice of experts.
+// The kernels of bf16_mega_gate: the product that makes the router logits, and the choice of
+// experts.
 #include <deep_gemm/abi/gate_params.h>
 #include <deep_gemm/csrc/kernel_set.hpp>
 #include <deep_gemm/csrc/plan/gate_plan.hpp>
@@ -17,8 +18,7 @@ void add(const KernelWish& wish, const DeviceTraits& traits, const Knobs& knobs,
   if (wish.is_any_size())
     for (std::int64_t count = 1; count <= kMaxGateExperts; ++count) experts.push_back(count);
   for (const std::int64_t count : experts) {
-    if (count > kMaxGateExperts)
-      refuse(Rule::GateExperts, {wish.op, "n", std::to_string(count)});
+    if (count > kMaxGateExperts) refuse(Rule::GateExperts, {wish.op, "n", std::to_string(count)});
     GateProblem p;
     p.rows = p.topk = 1;
     p.experts = static_cast<int>(count);

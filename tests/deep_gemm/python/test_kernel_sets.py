@@ -119,8 +119,9 @@ def test_a_gate_picks_what_precompile_lists_beside_its_product(arch: str) -> Non
     any_size = requests(op, arch=arch)
     for experts in (1, 32, 33, 256, 257, 512):
         listed = requests(op, experts, hidden, arch=arch)
-        x, weight, logits = meta(BF16, rows, hidden), meta(BF16, experts, hidden), meta(F32, rows, experts)
-        choice = deep_gemm.plan(op, x, weight, 1, 1.0, arch=arch)["request"]
+        x, weight = meta(BF16, rows, hidden), meta(BF16, experts, hidden)
+        logits = meta(F32, rows, experts)
+        choice = deep_gemm.plan(op, x, weight, 1, False, 0, 1.0, 0, arch=arch)["request"]
         product = deep_gemm.plan("bf16_gemm_nt", x, weight, logits, arch=arch)["request"]
         assert {choice, product} <= listed <= any_size
 
