@@ -17,31 +17,35 @@ struct Argument {
   std::string_view name;
   const TensorFacts& facts;
 
-  void require(bool is_kept, Rule rule, std::initializer_list<Detail> details = {}) const {
+  template <class... D>
+  void require(bool is_kept, Rule rule, const D&... details) const {
     if (!is_kept) [[unlikely]]
-      refuse(rule, {kOp, name, facts.to_string()}, details);
+      refuse(rule, {kOp, name, facts.to_string()}, {Detail(details)...});
   }
 
   // On the device of x, of that type and shape, contiguous. -1: any size.
   void is(const TensorFacts& x, std::initializer_list<DType> dtypes, const char* dtype_names,
           std::initializer_list<std::int64_t> sizes) const {
     require(facts.device == x.device && facts.device_index == x.device_index, Rule::OneDevice,
-            {device_name(x.device, x.device_index)});
+            [&] { return device_name(x.device, x.device_index); });
     require(std::find(dtypes.begin(), dtypes.end(), facts.dtype) != dtypes.end(), Rule::GateDtype,
-            {name, dtype_names});
+            name, dtype_names);
     bool is_shape = facts.rank == static_cast<int>(sizes.size()), is_contiguous = true;
-    std::string text;
     std::int64_t stride = 1;
     for (auto i = static_cast<std::int64_t>(sizes.size()) - 1; i >= 0; --i) {
       const auto at = static_cast<std::size_t>(i);
       const std::int64_t size = sizes.begin()[i];
-      text = (size < 0 ? "any" : std::to_string(size)) + (text.empty() ? "" : ", ") + text;
       is_shape = is_shape && (size < 0 || facts.sizes[at] == size);
       is_contiguous = is_contiguous && (facts.sizes[at] <= 1 || facts.strides[at] == stride);
       stride *= facts.sizes[at];
     }
-    require(is_shape, Rule::GateShape, {name, text});
-    require(is_contiguous || stride == 0, Rule::GateContiguous, {name});
+    require(is_shape, Rule::GateShape, name, [&] {
+      std::string text;
+      for (const std::int64_t size : sizes)
+        text += (text.empty() ? "" : ", ") + (size < 0 ? "any" : std::to_string(size));
+      return text;
+    });
+    require(is_contiguous || stride == 0, Rule::GateContiguous, name);
   }
 };
 

@@ -14,9 +14,10 @@ struct Argument {
   std::string_view name;
   const TensorFacts& facts;
 
-  void require(bool is_kept, Rule rule, std::initializer_list<Detail> details = {}) const {
+  template <class... D>
+  void require(bool is_kept, Rule rule, const D&... details) const {
     if (!is_kept) [[unlikely]]
-      refuse(rule, {op, name, facts.to_string()}, details);
+      refuse(rule, {op, name, facts.to_string()}, {Detail(details)...});
   }
 };
 
@@ -34,19 +35,18 @@ void check_devices(const GemmFacts& f, std::initializer_list<Argument> arguments
   Argument{f.op, "a", f.a}.require(f.a.device != DeviceKind::Other, Rule::DeviceKind);
   for (const Argument& x : arguments)
     x.require(x.facts.device == f.a.device && x.facts.device_index == f.a.device_index,
-              Rule::OneDevice, {device_name(f.a.device, f.a.device_index)});
+              Rule::OneDevice, [&] { return device_name(f.a.device, f.a.device_index); });
 }
 
 void check_output_dtypes(const GemmFacts& f) {
   Argument{f.op, "d", f.d}.require(f.d.dtype == DType::BFloat16 || f.d.dtype == DType::Float32,
                                    Rule::DtypeOut);
   if (f.c)
-    Argument{f.op, "c", *f.c}.require(f.c->dtype == f.d.dtype, Rule::DtypeC,
-                                      {dtype_name(f.d.dtype)});
+    Argument{f.op, "c", *f.c}.require(f.c->dtype == f.d.dtype, Rule::DtypeC, dtype_name(f.d.dtype));
 }
 
 void check_ranks(std::initializer_list<Argument> arguments) {
-  for (const Argument& x : arguments) x.require(x.facts.rank == 2, Rule::RankMatrix, {x.name});
+  for (const Argument& x : arguments) x.require(x.facts.rank == 2, Rule::RankMatrix, x.name);
 }
 
 ElementType element_of(DType dtype) {
@@ -82,14 +82,14 @@ void check_shapes(const GemmFacts& f, GemmProblem& p) {
   p.m = ao.mn;
   p.n = bo.mn;
   p.k = ao.k;
-  const std::string letters(f.op.substr(f.op.size() < 2 ? 0 : f.op.size() - 2));
-  b.require(ao.k == bo.k, Rule::SameK,
-            {ao.k, bo.k, letters, f.layout.a_is_transposed ? "[k, m]" : "[m, k]",
-             f.layout.b_is_transposed ? "[k, n]" : "[n, k]"});
-  d.require(f.d.sizes[0] == p.m && f.d.sizes[1] == p.n, Rule::ShapeD, {p.m, p.n});
+  const std::string_view letters(f.op.substr(f.op.size() < 2 ? 0 : f.op.size() - 2));
+  b.require(ao.k == bo.k, Rule::SameK, ao.k, bo.k, letters,
+            f.layout.a_is_transposed ? "[k, m]" : "[m, k]",
+            f.layout.b_is_transposed ? "[k, n]" : "[n, k]");
+  d.require(f.d.sizes[0] == p.m && f.d.sizes[1] == p.n, Rule::ShapeD, p.m, p.n);
   if (f.c)
     Argument{f.op, "c", *f.c}.require(f.c->sizes[0] == p.m && f.c->sizes[1] == p.n, Rule::ShapeC,
-                                      {p.m, p.n});
+                                      p.m, p.n);
 }
 
 // The largest power of two, 16 at most, that divides all addresses.
@@ -110,15 +110,15 @@ void check_outputs(const GemmFacts& f, GemmProblem& p) {
   p.is_meta = f.a.device == DeviceKind::Meta;
   if (p.m == 0 || p.n == 0) return;
   const Argument d{f.op, "d", f.d};
-  d.require(f.d.strides[1] == 1 || p.n == 1, Rule::OutUnitStride, {"d"});
-  d.require(f.d.strides[0] >= p.n || p.m == 1, Rule::OutRows, {p.n});
+  d.require(f.d.strides[1] == 1 || p.n == 1, Rule::OutUnitStride, "d");
+  d.require(f.d.strides[0] >= p.n || p.m == 1, Rule::OutRows, p.n);
   p.d_stride = p.m == 1 ? p.n : f.d.strides[0];
   if (f.c) {
     const Argument c{f.op, "c", *f.c};
-    c.require(f.c->strides[1] == 1 || p.n == 1, Rule::OutUnitStride, {"c"});
+    c.require(f.c->strides[1] == 1 || p.n == 1, Rule::OutUnitStride, "c");
     p.c_stride = p.m == 1 ? p.n : f.c->strides[0];
     c.require(p.accumulate != Accumulate::InPlace || p.c_stride == p.d_stride, Rule::AliasLayout,
-              {p.d_stride});
+              p.d_stride);
   }
   p.alignment = alignment_of({f.a.address, f.b.address});
   p.d_alignment = alignment_of({f.d.address, f.c ? f.c->address : 0});
@@ -126,18 +126,19 @@ void check_outputs(const GemmFacts& f, GemmProblem& p) {
 
 void check_recipe(const GemmFacts& f, GemmProblem& p) {
   const Recipe& r = f.recipe;
-  const std::string given = "(" + std::to_string(r.gran_m) + ", " + std::to_string(r.gran_n) +
-                            ", " + std::to_string(r.gran_k_a) + ", " + std::to_string(r.gran_k_b) +
-                            ")";
-  const Refused what{f.op, "recipe", given};
+  const auto refuse_it = [&](Rule rule) {
+    refuse(rule, {f.op, "recipe",
+                  "(" + std::to_string(r.gran_m) + ", " + std::to_string(r.gran_n) + ", " +
+                      std::to_string(r.gran_k_a) + ", " + std::to_string(r.gran_k_b) + ")"});
+  };
   const int num_given = (r.gran_m != 0) + (r.gran_n != 0) + (r.gran_k_a != 0) + (r.gran_k_b != 0);
-  if (num_given != 0 && num_given != 4) refuse(Rule::RecipeWhole, what);
+  if (num_given != 0 && num_given != 4) refuse_it(Rule::RecipeWhole);
   const bool is_packed = f.b_scale.dtype == DType::Int32;
   const Recipe settled = num_given != 0 ? r : Recipe{1, is_packed ? 1 : 128, 128, 128};
   for (const std::int64_t gran : {settled.gran_m, settled.gran_n})
-    if (gran != 1 && gran != 128) refuse(Rule::RecipeGranMn, what);
+    if (gran != 1 && gran != 128) refuse_it(Rule::RecipeGranMn);
   for (const std::int64_t gran : {settled.gran_k_a, settled.gran_k_b})
-    if (gran != 32 && gran != 64 && gran != 128) refuse(Rule::RecipeGranK, what);
+    if (gran != 32 && gran != 64 && gran != 128) refuse_it(Rule::RecipeGranK);
   p.a_scale = {.gran_mn = settled.gran_m, .gran_k = settled.gran_k_a};
   p.b_scale = {.gran_mn = settled.gran_n, .gran_k = settled.gran_k_b};
 }
@@ -148,11 +149,11 @@ void check_scale(const Argument& x, std::string_view operand, std::string_view r
   scale.type = x.facts.dtype == DType::Int32 ? ScaleType::Ue8m0x4 : ScaleType::F32;
   const std::int64_t per_column = scale.gran_k * (scale.type == ScaleType::Ue8m0x4 ? 4 : 1);
   const std::int64_t rows = ceil_div(mn, scale.gran_mn), columns = ceil_div(k, per_column);
-  x.require(o.mn == rows, Rule::ScaleRows,
-            {scale.gran_mn, rows_of, mn, rows, is_transposed ? "columns" : "rows", operand});
-  x.require(o.k == columns, Rule::ScaleColumns,
-            {scale.gran_k, scale.type == ScaleType::Ue8m0x4 ? ", four to an int32" : "", k, columns,
-             is_transposed ? "rows" : "columns", operand});
+  x.require(o.mn == rows, Rule::ScaleRows, scale.gran_mn, rows_of, mn, rows,
+            is_transposed ? "columns" : "rows", operand);
+  x.require(o.k == columns, Rule::ScaleColumns, scale.gran_k,
+            scale.type == ScaleType::Ue8m0x4 ? ", four to an int32" : "", k, columns,
+            is_transposed ? "rows" : "columns", operand);
   scale.stride_mn = rows <= 1 ? 0 : o.stride_mn;
   scale.stride_k = columns <= 1 ? 0 : o.stride_k;
 }

@@ -5,10 +5,11 @@
 namespace deep_gemm::ops {
 namespace {
 
+template <class... D>
 void require(bool is_kept, Rule rule, std::string_view op, std::string_view name,
-             const TensorFacts& facts, std::initializer_list<Detail> details = {}) {
+             const TensorFacts& facts, const D&... details) {
   if (!is_kept) [[unlikely]]
-    refuse(rule, {op, name, facts.to_string()}, details);
+    refuse(rule, {op, name, facts.to_string()}, {Detail(details)...});
 }
 
 // One group of a tensor with a dimension of groups in front, and what lies between groups.
@@ -24,13 +25,12 @@ TensorFacts one_group(const TensorFacts& t, std::int64_t& group_stride) {
 void check_layout(const MGroupedFacts& f, std::int64_t expected, std::string_view what) {
   require(f.layout.device == f.a.device && f.layout.device_index == f.a.device_index,
           Rule::OneDevice, f.op, f.grouping == Grouping::Counts ? "masked_m" : "grouped_layout",
-          f.layout, {device_name(f.a.device, f.a.device_index)});
+          f.layout, [&] { return device_name(f.a.device, f.a.device_index); });
   const std::string_view name = f.grouping == Grouping::Counts ? "masked_m" : "grouped_layout";
   require(f.layout.dtype == DType::Int32, Rule::LayoutInt32, f.op, name, f.layout);
   require(f.layout.rank == 1 && (f.layout.sizes[0] <= 1 || f.layout.strides[0] == 1),
           Rule::LayoutVector, f.op, name, f.layout);
-  require(f.layout.sizes[0] == expected, Rule::LayoutLength, f.op, name, f.layout,
-          {std::string(what), expected});
+  require(f.layout.sizes[0] == expected, Rule::LayoutLength, f.op, name, f.layout, what, expected);
 }
 
 void check_alignment(std::string_view op, std::int64_t alignment) {
@@ -72,13 +72,13 @@ GroupedProblem check_m_grouped(const MGroupedFacts& f) {
                              {"d", &g.d, &p.d_group, is_masked},
                              {"a_scale", &g.a_scale, &p.a_scale_group, f.is_scaled && is_masked},
                              {"b_scale", &g.b_scale, &p.b_scale_group, f.is_scaled}};
-  require(f.b.rank == 3, Rule::RankGroups, f.op, "b", f.b, {"b"});
+  require(f.b.rank == 3, Rule::RankGroups, f.op, "b", f.b, "b");
   p.num_groups = f.b.sizes[0];
   for (const Stacked& t : tensors) {
     if (!t.is_stacked) continue;
-    require(t.facts->rank == 3, Rule::RankGroups, f.op, t.name, *t.facts, {std::string(t.name)});
+    require(t.facts->rank == 3, Rule::RankGroups, f.op, t.name, *t.facts, t.name);
     require(t.facts->sizes[0] == p.num_groups, Rule::SameGroups, f.op, t.name, *t.facts,
-            {p.num_groups});
+            p.num_groups);
     *t.facts = one_group(*t.facts, *t.stride);
   }
   p.gemm = f.is_scaled ? check_scaled_gemm(g) : check_bf16_gemm(g);
@@ -91,7 +91,7 @@ GroupedProblem check_m_grouped(const MGroupedFacts& f) {
   lower_alignments(p, p.b_group, 0);
   if (is_masked && p.gemm.m > 0 && p.gemm.n > 0 && p.num_groups > 1)
     require(p.d_group >= (p.gemm.m - 1) * p.gemm.d_stride + p.gemm.n, Rule::GroupsApart, f.op, "d",
-            f.d, {p.gemm.m, p.gemm.n});
+            f.d, p.gemm.m, p.gemm.n);
   check_layout(f, f.grouping == Grouping::Labels ? p.gemm.m : p.num_groups,
                f.grouping == Grouping::Labels ? "one group number a row of a"
                : is_masked                    ? "one number of rows a group"

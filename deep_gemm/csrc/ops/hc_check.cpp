@@ -15,9 +15,10 @@ struct Argument {
   std::string_view name;
   const TensorFacts& facts;
 
-  void require(bool is_kept, Rule rule, std::initializer_list<Detail> details = {}) const {
+  template <class... D>
+  void require(bool is_kept, Rule rule, const D&... details) const {
     if (!is_kept) [[unlikely]]
-      refuse(rule, {kOp, name, facts.to_string()}, details);
+      refuse(rule, {kOp, name, facts.to_string()}, {Detail(details)...});
   }
 };
 
@@ -41,12 +42,12 @@ void check_output(const Argument& x, std::initializer_list<std::int64_t> sizes) 
     is_contiguous = is_contiguous && (size == 1 || x.facts.strides[at] == expected);
     expected *= size;
   }
-  x.require(is_shape, Rule::HcOutputShape, {x.name, shape_text(sizes)});
-  x.require(is_contiguous || count == 0, Rule::HcOutputContiguous, {x.name});
+  x.require(is_shape, Rule::HcOutputShape, x.name, [&] { return shape_text(sizes); });
+  x.require(is_contiguous || count == 0, Rule::HcOutputContiguous, x.name);
 }
 
 void check_operand(const Argument& x, std::int64_t rows, std::int64_t k, std::int64_t& stride) {
-  x.require(x.facts.strides[1] == 1 || k <= 1, Rule::HcKMajor, {x.name});
+  x.require(x.facts.strides[1] == 1 || k <= 1, Rule::HcKMajor, x.name);
   stride = rows <= 1 ? k : x.facts.strides[0];
 }
 
@@ -57,16 +58,16 @@ HcProblem check_hc(const HcFacts& f) {
   a.require(f.a.device != DeviceKind::Other, Rule::DeviceKind);
   for (const Argument& x : {b, d, sqr_sum})
     x.require(x.facts.device == f.a.device && x.facts.device_index == f.a.device_index,
-              Rule::OneDevice, {device_name(f.a.device, f.a.device_index)});
+              Rule::OneDevice, [&] { return device_name(f.a.device, f.a.device_index); });
   a.require(f.a.dtype == DType::BFloat16, Rule::HcDtype);
   for (const Argument& x : {b, d, sqr_sum})
     x.require(x.facts.dtype == DType::Float32, Rule::HcDtype);
-  for (const Argument& x : {a, b}) x.require(x.facts.rank == 2, Rule::RankMatrix, {x.name});
+  for (const Argument& x : {a, b}) x.require(x.facts.rank == 2, Rule::RankMatrix, x.name);
   HcProblem p;
   p.m = f.a.sizes[0], p.n = f.b.sizes[0], p.k = f.a.sizes[1];
-  b.require(f.b.sizes[1] == p.k, Rule::HcSameK, {p.k, f.b.sizes[1]});
-  a.require(p.k > 0 && p.k <= kMaxSize && p.m <= kMaxSize, Rule::HcSizes, {"m and k of a"});
-  b.require(p.n > 0 && p.n <= kMaxSize, Rule::HcSizes, {"n, the rows of b,"});
+  b.require(f.b.sizes[1] == p.k, Rule::HcSameK, p.k, f.b.sizes[1]);
+  a.require(p.k > 0 && p.k <= kMaxSize && p.m <= kMaxSize, Rule::HcSizes, "m and k of a");
+  b.require(p.n > 0 && p.n <= kMaxSize, Rule::HcSizes, "n, the rows of b,");
   if (f.splits) {
     p.splits = *f.splits;
     if (p.splits < 1 || p.splits > 65535)

@@ -5,10 +5,11 @@
 namespace deep_gemm::ops {
 namespace {
 
+template <class... D>
 void require(bool is_kept, Rule rule, std::string_view op, std::string_view name,
-             const TensorFacts& facts, std::initializer_list<Detail> details = {}) {
+             const TensorFacts& facts, const D&... details) {
   if (!is_kept) [[unlikely]]
-    refuse(rule, {op, name, facts.to_string()}, details);
+    refuse(rule, {op, name, facts.to_string()}, {Detail(details)...});
 }
 
 TensorFacts matrix(const TensorFacts& like, std::int64_t rows, std::int64_t columns) {
@@ -49,7 +50,7 @@ TensorFacts flattened(const KGroupedFacts& f, std::string_view name, const Tenso
   if (f.storage != KStorage::Flat) return t;
   const std::int64_t count = num_elements(t);
   if (mn == 0 && count == 0) return matrix(t, 0, sum_of_sizes(f));
-  require(is_contiguous(t) && mn > 0 && count % mn == 0, Rule::KGroupedFlat, f.op, name, t, {mn});
+  require(is_contiguous(t) && mn > 0 && count % mn == 0, Rule::KGroupedFlat, f.op, name, t, mn);
   return matrix(t, mn, count / mn);
 }
 
@@ -88,12 +89,12 @@ void check_scale(const KGroupedFacts& f, std::string_view name, const TensorFact
                  std::int64_t mn, GroupedProblem& p, GemmScale& scale) {
   const bool is_rows = f.storage != KStorage::Flat;  // one row of scales per part of k
   require(t.dtype == DType::Float32 || t.dtype == DType::Int32, Rule::DtypeScale, f.op, name, t);
-  require(t.rank == 2, Rule::RankMatrix, f.op, name, t, {std::string(name)});
+  require(t.rank == 2, Rule::RankMatrix, f.op, name, t, name);
   const std::size_t mn_at = is_rows ? 1 : 0, k_at = is_rows ? 0 : 1;
   scale.type = t.dtype == DType::Int32 ? ScaleType::Ue8m0x4 : ScaleType::F32;
-  require(t.sizes[mn_at] == mn, Rule::ScaleRows, f.op, name, t,
-          {1, name.substr(0, 1) == "a" ? "m" : "n", mn, mn, is_rows ? "columns" : "rows",
-           std::string(name.substr(0, 1))});
+  require(t.sizes[mn_at] == mn, Rule::ScaleRows, f.op, name, t, 1,
+          name.substr(0, 1) == "a" ? "m" : "n", mn, mn, is_rows ? "columns" : "rows",
+          name.substr(0, 1));
   scale.stride_mn = mn <= 1 ? 0 : t.strides[mn_at];
   scale.stride_k = t.sizes[k_at] <= 1 ? 0 : t.strides[k_at];
   const std::int64_t given = t.sizes[k_at] * (scale.type == ScaleType::Ue8m0x4 ? 4 : 1);
@@ -106,7 +107,7 @@ void check_scale(const KGroupedFacts& f, std::string_view name, const TensorFact
     return;
   }
   const std::int64_t needed = scales_along_k(f, scale);
-  require(t.sizes[k_at] >= needed, Rule::KScales, f.op, name, t, {scale.gran_k, needed});
+  require(t.sizes[k_at] >= needed, Rule::KScales, f.op, name, t, scale.gran_k, needed);
 }
 
 }  // namespace
@@ -123,14 +124,14 @@ GroupedProblem check_k_grouped(const KGroupedFacts& f) {
   p.alignment = f.alignment;
   if (f.alignment < 1)
     refuse(Rule::GroupAlignment, {f.op, "mk_alignment", std::to_string(f.alignment)});
-  require(f.d.rank == 3, Rule::RankGroups, f.op, "d", f.d, {"d"});
-  if (f.c) require(f.c->rank == 3, Rule::RankGroups, f.op, "c", *f.c, {"c"});
+  require(f.d.rank == 3, Rule::RankGroups, f.op, "d", f.d, "d");
+  if (f.c) require(f.c->rank == 3, Rule::RankGroups, f.op, "c", *f.c, "c");
   p.num_groups = f.d.sizes[0];
   const std::int64_t m = f.d.sizes[1], n = f.d.sizes[2];
-  require(is_contiguous(f.d), Rule::GroupsContiguous, f.op, "d", f.d, {"d"});
+  require(is_contiguous(f.d), Rule::GroupsContiguous, f.op, "d", f.d, "d");
   if (f.c) {
-    require(f.c->sizes[0] == p.num_groups, Rule::SameGroups, f.op, "c", *f.c, {p.num_groups});
-    require(is_contiguous(*f.c), Rule::GroupsContiguous, f.op, "c", *f.c, {"c"});
+    require(f.c->sizes[0] == p.num_groups, Rule::SameGroups, f.op, "c", *f.c, p.num_groups);
+    require(is_contiguous(*f.c), Rule::GroupsContiguous, f.op, "c", *f.c, "c");
   }
   p.d_group = m * n;
   const bool is_rows = f.storage == KStorage::Rows;
@@ -168,12 +169,12 @@ GroupedProblem check_k_grouped(const KGroupedFacts& f) {
   require(p.num_groups > 0, Rule::SomeGroups, f.op, "d", f.d);
   require(f.layout.device == f.a.device && f.layout.device_index == f.a.device_index,
           Rule::OneDevice, f.op, "grouped_layout", f.layout,
-          {device_name(f.a.device, f.a.device_index)});
+          [&] { return device_name(f.a.device, f.a.device_index); });
   require(f.layout.dtype == DType::Int32, Rule::LayoutInt32, f.op, "grouped_layout", f.layout);
   require(f.layout.rank == 1 && (f.layout.sizes[0] <= 1 || f.layout.strides[0] == 1),
           Rule::LayoutVector, f.op, "grouped_layout", f.layout);
   require(f.layout.sizes[0] == p.num_groups, Rule::LayoutLength, f.op, "grouped_layout", f.layout,
-          {"one size (or end) along k a group", p.num_groups});
+          "one size (or end) along k a group", p.num_groups);
   lower_alignments(p, 0, p.d_group * dtype_bytes(f.d.dtype));
   // Where k is contiguous, a group starts where its part of k does.
   const std::int64_t start = f.use_ends ? f.alignment : p.gemm.a_scale.gran_k;

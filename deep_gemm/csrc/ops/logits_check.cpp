@@ -50,7 +50,7 @@ void check_weights(const LogitsFacts& f, LogitsProblem& p) {
   weights.require(f.weights.dtype == DType::Float32 || f.weights.dtype == DType::BFloat16,
                   Rule::LogitsWeights);
   weights.shaped("rows of q, heads", {p.rows, p.heads});
-  weights.require(weights.has_packed(1), Rule::LogitsContiguous, {"weights", " in its rows"});
+  weights.require(weights.has_packed(1), Rule::LogitsContiguous, "weights", " in its rows");
   p.weights_type = output_type(f.weights.dtype == DType::BFloat16);
   p.weights_stride = p.rows <= 1 ? p.heads : f.weights.strides[0];
 }
@@ -70,10 +70,10 @@ void check_keys(const LogitsFacts& f, LogitsProblem& p) {
   kv.rank(2, "keys, head_dim");
   p.keys = f.kv.sizes[0];
   kv.shaped("keys, head_dim", {p.keys, p.row_bytes()});
-  kv.require(kv.has_packed(1), Rule::LogitsContiguous, {"kv", " in its rows"});
+  kv.require(kv.has_packed(1), Rule::LogitsContiguous, "kv", " in its rows");
   p.kv_stride = p.keys <= 1 ? p.row_bytes() : f.kv.strides[0];
-  kv.require(p.kv_stride % 16 == 0 && p.kv_stride >= p.row_bytes(), Rule::LogitsContiguous,
-             {"kv", " in its rows, which are a multiple of 16 bytes apart"});
+  kv.require(p.kv_stride % 16 == 0 && p.kv_stride >= p.row_bytes(), Rule::LogitsContiguous, "kv",
+             " in its rows, which are a multiple of 16 bytes apart");
   kv_scale.on_device_of(f.q);
   kv_scale.require(f.kv_scale.dtype == (p.is_mx() ? DType::Int32 : DType::Float32),
                    Rule::LogitsScale);
@@ -90,9 +90,9 @@ void check_cache(const LogitsFacts& f, LogitsProblem& p) {
       c.rank == 4 && c.dtype == DType::UInt8 && c.sizes[2] == 1 && c.sizes[3] == width &&
           c.strides[3] == 1 && (c.sizes[1] <= 1 || c.strides[1] == width) &&
           (c.sizes[0] <= 1 || (c.strides[0] % 4 == 0 && c.strides[0] >= c.sizes[1] * width)),
-      Rule::LogitsCache, {width});
+      Rule::LogitsCache, width);
   cache.require(c.sizes[1] >= 1 && c.sizes[1] <= 65536, Rule::LogitsPage);
-  cache.require(alignment_of(c) >= 4, Rule::LogitsAligned, {"kv_cache", 4});
+  cache.require(alignment_of(c) >= 4, Rule::LogitsAligned, "kv_cache", 4);
   p.kv_stride = p.row_bytes();
   p.num_blocks = c.sizes[0];
   p.page = c.sizes[1];
@@ -109,7 +109,7 @@ void settle_output(const LogitsFacts& f, LogitsProblem& p) {
 // Contiguous operands that kernels read sixteen bytes at a time.
 void require_aligned(const LogitsFacts& f) {
   for (const Argument& x : {Argument{f.op, "q", f.q}, Argument{f.op, "kv", f.kv}})
-    x.require(alignment_of(x.facts) == 16, Rule::LogitsAligned, {x.name, 16});
+    x.require(alignment_of(x.facts) == 16, Rule::LogitsAligned, x.name, 16);
 }
 
 }  // namespace
@@ -149,7 +149,7 @@ LogitsProblem check_paged_mqa_logits(const LogitsFacts& f) {
   table.int32();
   table.rank(2, "batch, pages");
   table.shaped("batch, pages", {batch, f.table.sizes[1]});
-  table.require(table.has_packed(1), Rule::LogitsContiguous, {"block_table", " in its rows"});
+  table.require(table.has_packed(1), Rule::LogitsContiguous, "block_table", " in its rows");
   p.table_stride = batch <= 1 ? f.table.sizes[1] : f.table.strides[0];
   const Argument schedule{f.op, "schedule_meta", f.schedule};
   schedule.on_device_of(f.q);
@@ -170,7 +170,7 @@ LogitsProblem check_paged_mqa_logits(const LogitsFacts& f) {
   if (f.clean_logits) refuse(Rule::LogitsClean, {f.op, "clean_logits", "True"}, {"paged"});
   p.keys = p.width = f.width;
   settle_output(f, p);
-  Argument{f.op, "q", f.q}.require(alignment_of(f.q) == 16, Rule::LogitsAligned, {"q", 16});
+  Argument{f.op, "q", f.q}.require(alignment_of(f.q) == 16, Rule::LogitsAligned, "q", 16);
   return p;
 }
 
@@ -192,11 +192,11 @@ LogitsProblem check_sparse_mqa_logits(const LogitsFacts& f, bool is_paged) {
   metadata.require(f.schedule.dtype == DType::UInt8 && f.schedule.rank == 1 &&
                        f.schedule.sizes[0] == bytes && metadata.has_packed(0) &&
                        alignment_of(f.schedule) >= 8,
-                   Rule::SparseMetadata, {bytes});
+                   Rule::SparseMetadata, bytes);
   p.keys = p.width = f.num_sparse_blocks * f.sparse_block;
   settle_output(f, p);
   if (is_paged) {
-    Argument{f.op, "q", f.q}.require(alignment_of(f.q) == 16, Rule::LogitsAligned, {"q", 16});
+    Argument{f.op, "q", f.q}.require(alignment_of(f.q) == 16, Rule::LogitsAligned, "q", 16);
   } else {
     require_aligned(f);
   }
@@ -208,9 +208,9 @@ LogitsScheduleProblem check_logits_schedule(const LogitsScheduleFacts& f) {
   lengths.require(f.lengths.device != DeviceKind::Other, Rule::DeviceKind);
   lengths.int32();
   lengths.rank(2, "batch, next_n");
-  lengths.require(f.lengths.sizes[1] >= 1, Rule::LogitsShape,
-                  {"context_lens", "batch, next_n", "any, 1 or more"});
-  lengths.require(lengths.has_packed(1), Rule::LogitsContiguous, {"context_lens", " in its rows"});
+  lengths.require(f.lengths.sizes[1] >= 1, Rule::LogitsShape, "context_lens", "batch, next_n",
+                  "any, 1 or more");
+  lengths.require(lengths.has_packed(1), Rule::LogitsContiguous, "context_lens", " in its rows");
   if (f.block_kv < 1 || f.block_kv > 65536)
     refuse(Rule::LogitsPage, {f.op, "block_kv", std::to_string(f.block_kv)});
   if (f.num_sms < 1)

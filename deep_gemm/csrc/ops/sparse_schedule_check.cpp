@@ -65,7 +65,7 @@ SparseScheduleProblem check_sparse_schedule(const SparseScheduleFacts& f) {
   table.int32();
   table.rank(2, "rows, pages");
   table.shaped("rows, pages", {p.rows, f.table->sizes[1]});
-  table.require(table.has_packed(1), Rule::LogitsContiguous, {"block_table", " in its rows"});
+  table.require(table.has_packed(1), Rule::LogitsContiguous, "block_table", " in its rows");
   p.page = f.page;
   p.table_stride = p.rows <= 1 ? f.table->sizes[1] : f.table->strides[0];
   p.keys = std::min(f.table->sizes[1] * f.page, kMaxKeys);

@@ -4,6 +4,7 @@
 // lives in rules.cpp alone. Leaves where a rule applies to ops/ and to gemm_legality.
 #pragma once
 
+#include <concepts>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -153,6 +154,9 @@ class Detail {
   Detail(const char* text) : text_(text) {}
   Detail(std::string text) : text_(std::move(text)) {}
   Detail(std::string_view text) : text_(text) {}
+  // What costs something to say is said when it is needed.
+  template <std::invocable F>
+  Detail(const F& make) : text_(make()) {}
   Detail(long long number) : text_(std::to_string(number)) {}
   Detail(long number) : text_(std::to_string(number)) {}
   Detail(int number) : text_(std::to_string(number)) {}
