@@ -1,6 +1,5 @@
-"""What facades share: `(data, scale)` pairs taken apart, recipes flattened, epilogues read.
+"""What facades share: recipes flattened, epilogues read.
 
-    a_data, a_scale = pair("fp8_gemm_nt", "a", a)
     gran_m, gran_n, gran_k_a, gran_k_b = granularities("fp8_gemm_nt", recipe, recipe_a, recipe_b)
 
 Refusals have the five parts of every error here. Shapes, dtypes, strides and devices are left to
@@ -15,38 +14,15 @@ from typing import Any
 import torch
 
 from .. import errors
+from .._pairs import Pair, pair
 from ..epilogue import Epilogue
 
-__all__ = ["Pair", "factor", "granularities", "pair", "pair_error"]
-
-Pair = Sequence[torch.Tensor]
+__all__ = ["Pair", "factor", "granularities", "pair", "tupled"]
 
 
-def pair_error(op: str, argument: str, given: object) -> TypeError:
-    if isinstance(given, torch.Tensor):
-        what = f"a bare {str(given.dtype)[6:]} tensor of shape {tuple(given.shape)}"
-    elif isinstance(given, (tuple, list)):
-        what = f"a {type(given).__name__} of ({', '.join(type(x).__name__ for x in given)})"
-    else:
-        what = f"a {type(given).__name__}"
-    return TypeError(
-        errors.describe(
-            op,
-            argument,
-            what,
-            "SCALED_PAIR",
-            "a scaled operand is a tuple or list of two tensors, (data, scale)",
-            f"pass {argument}=(data, scale), for example from per_token_cast_to_fp8",
-        )
-    )
-
-
-def pair(op: str, argument: str, given: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    if isinstance(given, (tuple, list)) and len(given) == 2:
-        data, scale = given
-        if isinstance(data, torch.Tensor) and isinstance(scale, torch.Tensor):
-            return data, scale
-    raise pair_error(op, argument, given)
+def tupled(op: str, argument: str, given: Any) -> Any:
+    """A pair as a tuple, which its operator takes apart and judges."""
+    return given if type(given) is tuple else pair(op, argument, given)
 
 
 def granularities(

@@ -11,15 +11,17 @@ from collections.abc import Sequence
 
 import torch
 
-from .. import _eager, _ops, errors
+from .. import _eager
 from ..epilogue import Epilogue
-from ._args import Pair, factor, granularities, pair
+from ._args import Pair, factor, granularities, tupled
 
 _LAYOUTS = ("nt", "nn", "tn", "tt")
-_FP8_GEMM = {layout: _ops.op(f"fp8_gemm_{layout}") for layout in _LAYOUTS}
-_BF16_GEMM = {layout: _ops.op(f"bf16_gemm_{layout}") for layout in _LAYOUTS}
-_EAGER_FP8 = {layout: _eager.index_of(f"fp8_gemm_{layout}") for layout in _LAYOUTS}
-_EAGER_BF16 = {layout: _eager.index_of(f"bf16_gemm_{layout}") for layout in _LAYOUTS}
+_DEFAULT = (0, 0, 0, 0)
+_TUPLES: dict[int, str | int] = {0: "a", 1: "b", 4: 4}
+_GEMM = {
+    **{f"fp8_gemm_{x}": _eager.operator(f"fp8_gemm_{x}", _TUPLES) for x in _LAYOUTS},
+    **{f"bf16_gemm_{x}": _eager.operator(f"bf16_gemm_{x}") for x in _LAYOUTS},
+}
 
 __all__ = [
     "bf16_gemm_nn",
@@ -39,7 +41,7 @@ __all__ = [
 
 
 def _scaled_gemm(
-    layout: str,
+    name: str,
     a: Pair,
     b: Pair,
     d: torch.Tensor,
@@ -51,29 +53,17 @@ def _scaled_gemm(
     alpha: float | None,
     epilogue: Epilogue | None,
 ) -> None:
-    name = f"fp8_gemm_{layout}"
-    a_data, a_scale = pair(name, "a", a)
-    b_data, b_scale = pair(name, "b", b)
+    a, b = tupled(name, "a", a), tupled(name, "b", b)
     if recipe is None and recipe_a is None and recipe_b is None:
-        grans = (0, 0, 0, 0)
+        grans = _DEFAULT
     else:
         grans = granularities(name, recipe, recipe_a, recipe_b)
     alpha = factor(name, d, alpha, epilogue)
-    if not torch.compiler.is_compiling() and _eager.launch(
-        _EAGER_FP8[layout], a_data, a_scale, b_data, b_scale, d, c, *grans, disable_ue8m0_cast,
-        alpha,
-    ):  # fmt: skip
-        return
-    try:
-        _FP8_GEMM[layout](
-            a_data, a_scale, b_data, b_scale, d, c, *grans, disable_ue8m0_cast, alpha
-        )  # fmt: skip
-    except RuntimeError as error:
-        raise errors.retyped(error) from None
+    _GEMM[name](a, b, d, c, grans, disable_ue8m0_cast, alpha)
 
 
 def _plain_gemm(
-    layout: str,
+    name: str,
     a: torch.Tensor,
     b: torch.Tensor,
     d: torch.Tensor,
@@ -81,13 +71,8 @@ def _plain_gemm(
     alpha: float | None,
     epilogue: Epilogue | None,
 ) -> None:
-    alpha = factor(f"bf16_gemm_{layout}", d, alpha, epilogue)
-    if not torch.compiler.is_compiling() and _eager.launch(_EAGER_BF16[layout], a, b, d, c, alpha):
-        return
-    try:
-        _BF16_GEMM[layout](a, b, d, c, alpha)
-    except RuntimeError as error:
-        raise errors.retyped(error) from None
+    alpha = factor(name, d, alpha, epilogue)
+    _GEMM[name](a, b, d, c, alpha)
 
 
 def fp8_fp4_gemm_nt(
@@ -111,7 +96,7 @@ def fp8_fp4_gemm_nt(
     `compiled_dims` and `disable_ue8m0_cast` do not change the result.
     """
     _scaled_gemm(
-        "nt", a, b, d, c, recipe, recipe_a, recipe_b, disable_ue8m0_cast, alpha, epilogue
+        "fp8_gemm_nt", a, b, d, c, recipe, recipe_a, recipe_b, disable_ue8m0_cast, alpha, epilogue
     )  # fmt: skip
 
 
@@ -130,7 +115,7 @@ def fp8_fp4_gemm_nn(
 ) -> None:
     """`fp8_fp4_gemm_nt` with b stored [k, n] and its scale transposed likewise."""
     _scaled_gemm(
-        "nn", a, b, d, c, recipe, recipe_a, recipe_b, disable_ue8m0_cast, alpha, epilogue
+        "fp8_gemm_nn", a, b, d, c, recipe, recipe_a, recipe_b, disable_ue8m0_cast, alpha, epilogue
     )  # fmt: skip
 
 
@@ -149,7 +134,7 @@ def fp8_fp4_gemm_tn(
 ) -> None:
     """`fp8_fp4_gemm_nt` with a stored [k, m], b stored [k, n], scales transposed likewise."""
     _scaled_gemm(
-        "tn", a, b, d, c, recipe, recipe_a, recipe_b, disable_ue8m0_cast, alpha, epilogue
+        "fp8_gemm_tn", a, b, d, c, recipe, recipe_a, recipe_b, disable_ue8m0_cast, alpha, epilogue
     )  # fmt: skip
 
 
@@ -168,7 +153,7 @@ def fp8_fp4_gemm_tt(
 ) -> None:
     """`fp8_fp4_gemm_nt` with a stored [k, m] and its scale transposed likewise."""
     _scaled_gemm(
-        "tt", a, b, d, c, recipe, recipe_a, recipe_b, disable_ue8m0_cast, alpha, epilogue
+        "fp8_gemm_tt", a, b, d, c, recipe, recipe_a, recipe_b, disable_ue8m0_cast, alpha, epilogue
     )  # fmt: skip
 
 
@@ -193,7 +178,7 @@ def bf16_gemm_nt(
 
     c has d's dtype and may be d itself. `compiled_dims` does not change the result.
     """
-    _plain_gemm("nt", a, b, d, c, alpha, epilogue)
+    _plain_gemm("bf16_gemm_nt", a, b, d, c, alpha, epilogue)
 
 
 def bf16_gemm_nn(
@@ -206,7 +191,7 @@ def bf16_gemm_nn(
     epilogue: Epilogue | None = None,
 ) -> None:
     """`bf16_gemm_nt` with b stored [k, n]."""
-    _plain_gemm("nn", a, b, d, c, alpha, epilogue)
+    _plain_gemm("bf16_gemm_nn", a, b, d, c, alpha, epilogue)
 
 
 def bf16_gemm_tn(
@@ -219,7 +204,7 @@ def bf16_gemm_tn(
     epilogue: Epilogue | None = None,
 ) -> None:
     """`bf16_gemm_nt` with a stored [k, m], b stored [k, n]."""
-    _plain_gemm("tn", a, b, d, c, alpha, epilogue)
+    _plain_gemm("bf16_gemm_tn", a, b, d, c, alpha, epilogue)
 
 
 def bf16_gemm_tt(
@@ -232,4 +217,4 @@ def bf16_gemm_tt(
     epilogue: Epilogue | None = None,
 ) -> None:
     """`bf16_gemm_nt` with a stored [k, m]."""
-    _plain_gemm("tt", a, b, d, c, alpha, epilogue)
+    _plain_gemm("bf16_gemm_tt", a, b, d, c, alpha, epilogue)

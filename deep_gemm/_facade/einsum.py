@@ -12,13 +12,13 @@ from typing import Any
 
 import torch
 
-from .. import _ops, errors
+from .. import _eager, errors
 from ..epilogue import Epilogue
-from ._args import Pair, factor, pair
+from ._args import Pair, factor, tupled
 
-_EINSUM = _ops.op("einsum")
-_FP8_EINSUM = _ops.op("fp8_einsum")
-_BF16_GEMM_NT = _ops.op("bf16_gemm_nt")
+_EINSUM = _eager.operator("einsum")
+_FP8_EINSUM = _eager.operator("fp8_einsum", {1: "a", 2: "b"})
+_BF16_GEMM_NT = _eager.operator("bf16_gemm_nt")
 
 __all__ = ["einsum", "fp8_einsum"]
 
@@ -66,25 +66,22 @@ def einsum(
     if isinstance(use_cublaslt, Epilogue):  # the sixth position of newer releases
         use_cublaslt, epilogue = False, use_cublaslt
     _refuse_factor("einsum", d, epilogue)
-    try:
-        if expr == "bmk,bnk->mn":
-            if a.dim() == b.dim() == 3 and a.size(0) != b.size(0):
-                raise errors.InvalidArgument(
-                    errors.describe(
-                        "einsum",
-                        "b",
-                        f"a batch of {b.size(0)}",
-                        "EINSUM_BATCH",
-                        f"all tensors have the same batch: a has {a.size(0)}",
-                        "check the letters of the expression against the shapes",
-                    )
+    if expr == "bmk,bnk->mn":
+        if a.dim() == b.dim() == 3 and a.size(0) != b.size(0):
+            raise errors.InvalidArgument(
+                errors.describe(
+                    "einsum",
+                    "b",
+                    f"a batch of {b.size(0)}",
+                    "EINSUM_BATCH",
+                    f"all tensors have the same batch: a has {a.size(0)}",
+                    "check the letters of the expression against the shapes",
                 )
-            rows_a = _rows_of_all_batches("einsum", "a", a)
-            _BF16_GEMM_NT(rows_a, _rows_of_all_batches("einsum", "b", b), d, c, None)
-        else:
-            _EINSUM(expr, a, b, d, c)
-    except RuntimeError as error:
-        raise errors.retyped(error) from None
+            )
+        rows_a = _rows_of_all_batches("einsum", "a", a)
+        _BF16_GEMM_NT(rows_a, _rows_of_all_batches("einsum", "b", b), d, c, None)
+    else:
+        _EINSUM(expr, a, b, d, c)
 
 
 def fp8_einsum(
@@ -101,10 +98,6 @@ def fp8_einsum(
     a and b are `(data, scale)` pairs, each scale in the order of its operand's dimensions. Strides
     are free but for one of 1. `recipe` is (gran_m, gran_n, gran_k) of the product of one head.
     """
-    a_data, a_scale = pair("fp8_einsum", "a", a)
-    b_data, b_scale = pair("fp8_einsum", "b", b)
+    a, b = tupled("fp8_einsum", "a", a), tupled("fp8_einsum", "b", b)
     _refuse_factor("fp8_einsum", d, epilogue)
-    try:
-        _FP8_EINSUM(expr, a_data, a_scale, b_data, b_scale, d, c, *recipe)
-    except RuntimeError as error:
-        raise errors.retyped(error) from None
+    _FP8_EINSUM(expr, a, b, d, c, *recipe)

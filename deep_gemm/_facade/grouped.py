@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import torch
 
-from .. import _ops, errors
+from .. import _eager, errors
 from ..epilogue import Epilogue
-from ._args import Pair, factor, granularities, pair
+from ._args import Pair, factor, granularities, tupled
 
 __all__ = [
     "bf16_m_grouped_gemm_nt_masked",
@@ -31,16 +31,17 @@ __all__ = [
     "m_grouped_fp8_gemm_nt_masked",
 ]
 
+_BF16 = (
+    "m_grouped_bf16_gemm_nn_contiguous",
+    "m_grouped_bf16_gemm_nt_contiguous",
+    "m_grouped_bf16_gemm_nt_masked",
+)
+_CONTIGUOUS = ("m_grouped_fp8_gemm_nn_contiguous", "m_grouped_fp8_gemm_nt_contiguous")
+_MASKED = "m_grouped_fp8_gemm_nt_masked"
 _OPS = {
-    name: _ops.op(name)
-    for name in (
-        "m_grouped_bf16_gemm_nn_contiguous",
-        "m_grouped_bf16_gemm_nt_contiguous",
-        "m_grouped_bf16_gemm_nt_masked",
-        "m_grouped_fp8_gemm_nn_contiguous",
-        "m_grouped_fp8_gemm_nt_contiguous",
-        "m_grouped_fp8_gemm_nt_masked",
-    )
+    **{name: _eager.operator(name) for name in _BF16},
+    **{name: _eager.operator(name, {0: "a", 1: "b", 4: 4}) for name in _CONTIGUOUS},
+    _MASKED: _eager.operator(_MASKED, {0: "a", 1: "b", 5: 4}),
 }
 _DEFAULT = (0, 0, 0, 0)
 
@@ -73,20 +74,16 @@ def _scaled_contiguous(
     ensure_zero_padding: bool,
     epilogue: Epilogue | None,
 ) -> None:
-    a_data, a_scale = pair(name, "a", a)
-    b_data, b_scale = pair(name, "b", b)
+    a, b = tupled(name, "a", a), tupled(name, "b", b)
     if recipe is None and recipe_a is None and recipe_b is None:
         grans = _DEFAULT
     else:
         grans = granularities(name, recipe, recipe_a, recipe_b)
     alpha = factor(name, d, None, epilogue)
-    try:
-        _OPS[name](
-            a_data, a_scale, b_data, b_scale, d, grouped_layout, *grans, disable_ue8m0_cast,
-            use_psum_layout, ensure_zero_padding, alpha,
-        )  # fmt: skip
-    except RuntimeError as error:
-        raise errors.retyped(error) from None
+    _OPS[name](
+        a, b, d, grouped_layout, grans, disable_ue8m0_cast, use_psum_layout, ensure_zero_padding,
+        alpha,
+    )  # fmt: skip
 
 
 def m_grouped_fp8_fp4_gemm_nt_contiguous(
@@ -163,20 +160,13 @@ def m_grouped_fp8_fp4_gemm_nt_masked(
     `fp8_fp4_gemm_nt`. `expected_m`, `compiled_dims` and `disable_ue8m0_cast` change no result.
     """
     name = "m_grouped_fp8_gemm_nt_masked"
-    a_data, a_scale = pair(name, "a", a)
-    b_data, b_scale = pair(name, "b", b)
+    a, b = tupled(name, "a", a), tupled(name, "b", b)
     if recipe is None and recipe_a is None and recipe_b is None:
         grans = _DEFAULT
     else:
         grans = granularities(name, recipe, recipe_a, recipe_b)
     alpha = factor(name, d, None, epilogue)
-    try:
-        _OPS[name](
-            a_data, a_scale, b_data, b_scale, d, masked_m, expected_m, *grans, disable_ue8m0_cast,
-            alpha,
-        )  # fmt: skip
-    except RuntimeError as error:
-        raise errors.retyped(error) from None
+    _OPS[name](a, b, d, masked_m, expected_m, grans, disable_ue8m0_cast, alpha)
 
 
 # The FP8 and FP4 names are the same objects: one function serves every mix of operands.
@@ -199,10 +189,7 @@ def _bf16_contiguous(
     epilogue: Epilogue | None,
 ) -> None:
     alpha = factor(name, d, None, epilogue)
-    try:
-        _OPS[name](a, b, d, grouped_layout, use_psum_layout, ensure_zero_padding, alpha)
-    except RuntimeError as error:
-        raise errors.retyped(error) from None
+    _OPS[name](a, b, d, grouped_layout, use_psum_layout, ensure_zero_padding, alpha)
 
 
 def m_grouped_bf16_gemm_nt_contiguous(
@@ -253,10 +240,7 @@ def m_grouped_bf16_gemm_nt_masked(
     """`m_grouped_fp8_fp4_gemm_nt_masked` for bfloat16 a [groups, m, k], b [groups, n, k]."""
     name = "m_grouped_bf16_gemm_nt_masked"
     alpha = factor(name, d, None, epilogue)
-    try:
-        _OPS[name](a, b, d, masked_m, expected_m, alpha)
-    except RuntimeError as error:
-        raise errors.retyped(error) from None
+    _OPS[name](a, b, d, masked_m, expected_m, alpha)
 
 
 bf16_m_grouped_gemm_nt_masked = m_grouped_bf16_gemm_nt_masked

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import torch
 
-from .. import _ops, errors
+from .. import _eager
 
-_TF32_HC_PRENORM_GEMM = _ops.op("tf32_hc_prenorm_gemm")
+_TF32_HC_PRENORM_GEMM = _eager.operator("tf32_hc_prenorm_gemm")
 
 __all__ = ["tf32_hc_prenorm_gemm"]
 
@@ -27,7 +27,4 @@ def tf32_hc_prenorm_gemm(
     With `num_splits` both outputs have it as first dimension: part s of k (in 64-wide blocks) is
     in d[s] and sqr_sum[s], zero where a part is empty.
     """
-    try:
-        _TF32_HC_PRENORM_GEMM(a, b, d, sqr_sum, num_splits)
-    except RuntimeError as error:
-        raise errors.retyped(error) from None
+    _TF32_HC_PRENORM_GEMM(a, b, d, sqr_sum, num_splits)

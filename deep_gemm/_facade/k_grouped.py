@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
-from .. import _ops, errors
+from .. import _eager, errors
 from ..epilogue import Epilogue
-from ._args import Pair, factor, pair
+from ._args import Pair, factor, tupled
 
 __all__ = [
     "k_grouped_bf16_gemm_tn_contiguous",
@@ -22,7 +22,8 @@ __all__ = [
     "k_grouped_fp8_gemm_tn_contiguous",
 ]
 
-_OPS = {name: _ops.op(name) for name in __all__}
+_BF16 = "k_grouped_bf16_gemm_tn_contiguous"
+_OPS = {name: _eager.operator(name, {} if name == _BF16 else {0: "a", 1: "b"}) for name in __all__}
 
 
 def _sizes(op: str, ks_cpu: Any, ks: Any) -> torch.Tensor | None:
@@ -85,8 +86,7 @@ def _scaled(
     use_psum_layout: bool,
     alpha: float | None,
 ) -> None:
-    a_data, a_scale = pair(name, "a", a)
-    b_data, b_scale = pair(name, "b", b)
+    a, b = tupled(name, "a", a), tupled(name, "b", b)
     if len(recipe) != 3 or recipe[0] != 1 or recipe[1] != 1:
         raise errors.Unsupported(
             errors.describe(
@@ -98,13 +98,9 @@ def _scaled(
                 "quantise along k with gran_k=128 and pass recipe=(1, 1, 128)",
             )
         )
-    try:
-        _OPS[name](
-            a_data, a_scale, b_data, b_scale, d, _need_layout(name, grouped_layout), sizes, c,
-            recipe[2], use_psum_layout, alpha,
-        )  # fmt: skip
-    except RuntimeError as error:
-        raise errors.retyped(error) from None
+    _OPS[name](
+        a, b, d, _need_layout(name, grouped_layout), sizes, c, recipe[2], use_psum_layout, alpha
+    )  # fmt: skip
 
 
 def k_grouped_fp8_gemm_nt_contiguous(
@@ -199,10 +195,7 @@ def k_grouped_bf16_gemm_tn_contiguous(
     """`k_grouped_fp8_gemm_tn_contiguous` for bfloat16 a [sum of k, m], b [sum of k, n]."""
     name = "k_grouped_bf16_gemm_tn_contiguous"
     alpha = _options(name, d, False, epilogue)
-    try:
-        _OPS[name](
-            a, b, d, _need_layout(name, grouped_layout), _sizes(name, ks_cpu, ks), c,
-            use_psum_layout, alpha,
-        )  # fmt: skip
-    except RuntimeError as error:
-        raise errors.retyped(error) from None
+    _OPS[name](
+        a, b, d, _need_layout(name, grouped_layout), _sizes(name, ks_cpu, ks), c,
+        use_psum_layout, alpha,
+    )  # fmt: skip

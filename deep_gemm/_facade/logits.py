@@ -15,8 +15,8 @@ from typing import Any
 
 import torch
 
-from .. import _ops, errors
-from ._args import Pair, pair
+from .. import _eager, errors
+from ._args import Pair, pair, tupled
 
 __all__ = [
     "fp8_fp4_mqa_logits",
@@ -27,12 +27,12 @@ __all__ = [
     "get_paged_mqa_logits_metadata",
 ]
 
-_FP8_MQA = _ops.op("fp8_mqa_logits")
-_FP8_FP4_MQA = _ops.op("fp8_fp4_mqa_logits")
-_FP8_PAGED = _ops.op("fp8_paged_mqa_logits")
-_FP8_FP4_PAGED = _ops.op("fp8_fp4_paged_mqa_logits")
-_METADATA = _ops.op("get_mqa_logits_metadata")
-_PAGED_METADATA = _ops.op("get_paged_mqa_logits_metadata")
+_FP8_MQA = _eager.operator("fp8_mqa_logits", {1: "kv"})
+_FP8_FP4_MQA = _eager.operator("fp8_fp4_mqa_logits")
+_FP8_PAGED = _eager.operator("fp8_paged_mqa_logits")
+_FP8_FP4_PAGED = _eager.operator("fp8_fp4_paged_mqa_logits")
+_METADATA = _eager.operator("get_mqa_logits_metadata")
+_PAGED_METADATA = _eager.operator("get_paged_mqa_logits_metadata")
 
 
 def _query(op: str, q: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
@@ -83,14 +83,10 @@ def fp8_mqa_logits(
     range logits are -inf, or uninitialised without `clean_logits`. With `max_seqlen_k` column j of
     a row is its j-th key, and `clean_logits` must be False. The result is a view with padded rows.
     """
-    kv_data, kv_scale = pair("fp8_mqa_logits", "kv", kv)
-    try:
-        return _FP8_MQA(
-            q, kv_data, kv_scale, weights, cu_seq_len_k_start, cu_seq_len_k_end,
-            clean_logits, max_seqlen_k,
-        )  # fmt: skip
-    except RuntimeError as error:
-        raise errors.retyped(error) from None
+    return _FP8_MQA(
+        q, tupled("fp8_mqa_logits", "kv", kv), weights, cu_seq_len_k_start, cu_seq_len_k_end,
+        clean_logits, max_seqlen_k,
+    )  # fmt: skip
 
 
 def fp8_fp4_mqa_logits(
@@ -122,13 +118,10 @@ def fp8_fp4_mqa_logits(
         if max_seqlen_k == 0:
             return _no_columns(q_data, is_bf16)
     clean = max_seqlen_k == 0 if clean_logits is None else clean_logits
-    try:
-        return _FP8_FP4_MQA(
-            q_data, q_scale, kv_data, kv_scale, weights, cu_seq_len_k_start, cu_seq_len_k_end,
-            clean, max_seqlen_k, is_bf16,
-        )  # fmt: skip
-    except RuntimeError as error:
-        raise errors.retyped(error) from None
+    return _FP8_FP4_MQA(
+        q_data, q_scale, kv_data, kv_scale, weights, cu_seq_len_k_start, cu_seq_len_k_end,
+        clean, max_seqlen_k, is_bf16,
+    )  # fmt: skip
 
 
 def fp8_paged_mqa_logits(
@@ -149,13 +142,10 @@ def fp8_paged_mqa_logits(
     the columns after them are uninitialised. `schedule_meta` comes from
     `get_paged_mqa_logits_metadata`; `indices` does not change the result.
     """
-    try:
-        return _FP8_PAGED(
-            q, kv_cache, weights, context_lens, block_table, schedule_meta, max_context_len,
-            clean_logits, indices,
-        )  # fmt: skip
-    except RuntimeError as error:
-        raise errors.retyped(error) from None
+    return _FP8_PAGED(
+        q, kv_cache, weights, context_lens, block_table, schedule_meta, max_context_len,
+        clean_logits, indices,
+    )  # fmt: skip
 
 
 def fp8_fp4_paged_mqa_logits(
@@ -179,13 +169,10 @@ def fp8_fp4_paged_mqa_logits(
     if clean_logits is not None and not isinstance(clean_logits, bool):
         indices, clean_logits = clean_logits, False
     is_bf16 = _is_bf16(name, logits_dtype, weights)
-    try:
-        return _FP8_FP4_PAGED(
-            q_data, q_scale, kv_cache, weights, context_lens, block_table, schedule_meta,
-            max_context_len, bool(clean_logits), is_bf16, indices,
-        )  # fmt: skip
-    except RuntimeError as error:
-        raise errors.retyped(error) from None
+    return _FP8_FP4_PAGED(
+        q_data, q_scale, kv_cache, weights, context_lens, block_table, schedule_meta,
+        max_context_len, bool(clean_logits), is_bf16, indices,
+    )  # fmt: skip
 
 
 def get_mqa_logits_metadata(
@@ -195,10 +182,7 @@ def get_mqa_logits_metadata(
     num_heads: int,
 ) -> torch.Tensor:
     """What `fp8_fp4_mqa_logits` takes as `schedule_meta`: int32, one element, opaque."""
-    try:
-        return _METADATA(cu_seq_len_k_start, cu_seq_len_k_end, num_kv_tokens, num_heads)
-    except RuntimeError as error:
-        raise errors.retyped(error) from None
+    return _METADATA(cu_seq_len_k_start, cu_seq_len_k_end, num_kv_tokens, num_heads)
 
 
 def get_paged_mqa_logits_metadata(
@@ -212,10 +196,7 @@ def get_paged_mqa_logits_metadata(
     context_lens is int32 [batch, next_n], the last of a row its longest. Compute it again whenever
     lengths change; one schedule serves every layer. `indices` does not change the result.
     """
-    try:
-        return _PAGED_METADATA(context_lens, block_kv, num_sms, indices)
-    except RuntimeError as error:
-        raise errors.retyped(error) from None
+    return _PAGED_METADATA(context_lens, block_kv, num_sms, indices)
 
 
 def described(op: str, given: dict[str, Any]) -> dict[str, torch.Tensor | int | None]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from .. import _ops, errors
+from .. import _eager, _ops, errors
 from ._args import Pair, pair
 from .logits import _query
 
@@ -26,8 +26,8 @@ __all__ = [
     "get_sparse_mqa_logits_metadata",
 ]
 
-_SPARSE = _ops.op("fp8_fp4_sparse_mqa_logits")
-_PAGED_SPARSE = _ops.op("fp8_fp4_paged_sparse_mqa_logits")
+_SPARSE = _eager.operator("fp8_fp4_sparse_mqa_logits")
+_PAGED_SPARSE = _eager.operator("fp8_fp4_paged_sparse_mqa_logits")
 _METADATA = _ops.op("get_sparse_mqa_logits_metadata")
 _PAGED_METADATA = _ops.op("get_paged_sparse_mqa_logits_metadata")
 

@@ -43,13 +43,13 @@ PlanCache<PreparedKey<Problem>, Prepared<Addresses>>& prepared_cache() {
   return *instance;
 }
 
-// The warm path alone. False: nothing is prepared, or its launch found no kernel.
-template <class Problem, class Addresses>
-bool launch_if_prepared(const Problem& problem, const Placement& placement, const Knobs& knobs,
-                        const Addresses& addresses) {
-  const auto prepared = prepared_cache<Problem, Addresses>().find(
-      PreparedKey<Problem>{problem, placement, knobs}, problem.hash());
-  return prepared != nullptr && prepared->launch(addresses);
+// The warm path alone. Null: nothing is prepared.
+template <class Addresses, class Problem>
+std::shared_ptr<const Prepared<Addresses>> find_prepared(const Problem& problem,
+                                                         const Placement& placement,
+                                                         const Knobs& knobs) {
+  return prepared_cache<Problem, Addresses>().find(PreparedKey<Problem>{problem, placement, knobs},
+                                                   problem.hash());
 }
 
 // `prepare` returns a shared_ptr<const Prepared<Addresses>>, and runs at the first such call only.

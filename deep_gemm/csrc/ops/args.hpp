@@ -24,8 +24,11 @@ inline std::optional<TensorFacts> facts_of(const std::optional<Tensor>& tensor) 
 // Where a call runs whose first operand has these facts.
 Placement placement_of(const TensorFacts& facts, const Knobs& knobs);
 
+inline const void* address_of(const TensorFacts& facts) {
+  return reinterpret_cast<const void*>(facts.address);
+}
 inline const void* address_of(const std::optional<TensorFacts>& facts) {
-  return facts ? reinterpret_cast<const void*>(facts->address) : nullptr;
+  return facts ? address_of(*facts) : nullptr;
 }
 
 }  // namespace deep_gemm::ops

@@ -1,12 +1,12 @@
 // Router logits, and the experts that they choose. check -> plan -> launch, of a dense GEMM and of
 // the choice; holds no numbers of its own.
-#include <torch/csrc/inductor/aoti_torch/c/shim.h>
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/stableivalue_conversions.h>
 
 #include <deep_gemm/csrc/launch/gate_launch.hpp>
 #include <deep_gemm/csrc/ops/gate_check.hpp>
 #include <deep_gemm/csrc/ops/gemm_run.hpp>
+#include <deep_gemm/csrc/ops/new_tensor.hpp>
 #include <deep_gemm/csrc/ops/reference_call.hpp>
 #include <deep_gemm/csrc/utils/registry.hpp>
 #include <deep_gemm/csrc/utils/state.hpp>
@@ -16,18 +16,6 @@ namespace deep_gemm::ops {
 namespace {
 
 using torch::stable::detail::from;
-
-Tensor new_logits(const GateProblem& p, const TensorFacts& like) {
-  const std::int64_t sizes[] = {p.rows, p.experts}, strides[] = {p.experts, 1};
-  const bool is_cuda = like.device == DeviceKind::Cuda;
-  AtenTensorHandle handle = nullptr;
-  if (aoti_torch_empty_strided(
-          2, sizes, strides, aoti_torch_dtype_float32(),
-          is_cuda ? aoti_torch_device_type_cuda() : aoti_torch_device_type_cpu(),
-          is_cuda ? like.device_index : 0, &handle) != 0)
-    DJ_PANIC("torch could not allocate the router logits");
-  return Tensor(handle);
-}
 
 // logits = x @ weight^T, in float32.
 void multiply(const Tensor& x, const Tensor& weight, const Tensor& logits) {
@@ -40,7 +28,9 @@ void multiply(const Tensor& x, const Tensor& weight, const Tensor& logits) {
                         .d = facts_of(logits),
                         .c = {},
                         .recipe = {}};
-  launch_or_refer(facts, check_bf16_gemm(facts), {x, nullptr, weight, nullptr, logits, {}}, {});
+  TorchCall call;
+  run_gemm(call, facts, check_bf16_gemm(facts), {&x, nullptr, &weight, nullptr, &logits, nullptr},
+           {});
 }
 
 void bf16_mega_gate(Tensor x, Tensor weight, std::int64_t num_topk, double scale, Tensor topk_idx,
@@ -63,7 +53,7 @@ void bf16_mega_gate(Tensor x, Tensor weight, std::int64_t num_topk, double scale
                         .fixed = facts_of(unmapped_topk_idx)};
   const GateProblem problem = check_gate(facts);
   if (problem.is_meta || problem.rows == 0) return;
-  const Tensor logits = new_logits(problem, facts.x);
+  const Tensor logits = new_tensor(DType::Float32, {problem.rows, problem.experts}, facts.x);
   multiply(x, weight, logits);
   const Knobs knobs = current_knobs();
   const GateAddresses at{.logits = logits.data_ptr(),

@@ -2,15 +2,11 @@
 // own.
 #include <vector>
 
-#include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/stableivalue_conversions.h>
 
-#include <deep_gemm/csrc/launch/gemm_launch.hpp>
-#include <deep_gemm/csrc/ops/args.hpp>
 #include <deep_gemm/csrc/ops/einsum_check.hpp>
 #include <deep_gemm/csrc/ops/gemm_run.hpp>
 #include <deep_gemm/csrc/ops/reference_call.hpp>
-#include <deep_gemm/csrc/utils/registry.hpp>
 #include <deep_gemm/csrc/utils/state.hpp>
 
 namespace deep_gemm::ops {
@@ -24,10 +20,9 @@ T* at_batch(std::uint64_t address, std::int64_t step, std::int64_t i) {
                       : reinterpret_cast<T*>(address + static_cast<std::uint64_t>(step * i));
 }
 
-// False: there is no compiler, and nothing was launched.
-bool launch_batches(const EinsumFacts& f, const BatchedGemm& g) {
-  const Knobs knobs = current_knobs();
-  const Placement placement = placement_of(f.a, knobs);
+// False: there is nothing to launch, and nothing was launched.
+bool launch_batches(const EinsumFacts& f, const BatchedGemm& g, const PreparedGemm* prepared,
+                    const Placement& placement, const Knobs& knobs) {
   for (std::int64_t i = 0; i < g.batch; ++i) {
     GemmAddresses at;
     at.a = at_batch<const void>(f.a.address, g.step.a, i);
@@ -36,38 +31,64 @@ bool launch_batches(const EinsumFacts& f, const BatchedGemm& g) {
     at.b_scale = at_batch<const void>(f.b_scale.address, g.step.b_scale, i);
     at.d = at_batch<void>(f.d.address, g.step.d, i);
     at.c = f.c ? at_batch<const void>(f.c->address, g.step.c, i) : nullptr;
-    if (!launch_gemm(f.op, g.problem, placement, knobs, at)) return false;
+    if (!(prepared == nullptr ? launch_gemm(f.op, g.problem, placement, knobs, at)
+                              : prepared->launch(at)))
+      return false;
   }
   return true;
 }
 
-void einsum(std::string expr, Tensor a, Tensor b, Tensor d, std::optional<Tensor> c) {
-  const EinsumFacts facts{"einsum", expr,        facts_of(a), {}, facts_of(b),
-                          {},       facts_of(d), facts_of(c), {}};
-  const BatchedGemm batched = check_bf16_einsum(facts);
-  if (batched.is_empty() || finish_if_trivial(batched.problem, d, c)) return;
-  if (launch_batches(facts, batched)) return;
-  std::vector<StableIValue> stack = {from(expr), from(a), from(b), from(d), from(c)};
+// False: the reference has to, or whoever called warm.
+bool run(Call& call, const EinsumFacts& facts, const BatchedGemm& batched, const Arg& d,
+         const std::optional<Arg>& c) {
+  if (batched.is_empty() || is_trivial(batched.problem)) {
+    if (!call.is_warm() && !batched.is_empty())
+      finish_trivial(batched.problem, d.tensor, tensor_of(c));
+    return !call.is_warm();
+  }
+  const Knobs knobs = current_knobs();
+  const Placement placement = placement_of(facts.a, knobs);
+  if (!call.is_warm()) return launch_batches(facts, batched, nullptr, placement, knobs);
+  const auto prepared = find_prepared<GemmAddresses>(batched.problem, placement, knobs);
+  if (prepared == nullptr) return false;
+  call.launching();
+  return launch_batches(facts, batched, prepared.get(), placement, knobs);
+}
+
+std::optional<Tensor> optional_of(const std::optional<Arg>& arg) {
+  return arg ? std::optional<Tensor>(*arg->tensor) : std::nullopt;
+}
+
+bool einsum(Call& call, std::string_view expr, const Arg& a, const Arg& b, const Arg& d,
+            const std::optional<Arg>& c) {
+  const EinsumFacts facts{"einsum", std::string(expr), a.facts,     {}, b.facts,
+                          {},       d.facts,           facts_of(c), {}};
+  if (run(call, facts, check_bf16_einsum(facts), d, c)) return true;
+  if (call.is_warm()) return false;
+  std::vector<StableIValue> stack = {from(facts.expr), from(*a.tensor), from(*b.tensor),
+                                     from(*d.tensor), from(optional_of(c))};
   call_reference_operator("einsum", "_reference_einsum", stack);
+  return true;
 }
 
-void fp8_einsum(std::string expr, Tensor a, Tensor a_scale, Tensor b, Tensor b_scale, Tensor d,
-                std::optional<Tensor> c, std::int64_t gran_m, std::int64_t gran_n,
-                std::int64_t gran_k) {
-  const EinsumFacts facts{"fp8_einsum",      expr,        facts_of(a),
-                          facts_of(a_scale), facts_of(b), facts_of(b_scale),
-                          facts_of(d),       facts_of(c), {gran_m, gran_n, gran_k, gran_k}};
-  const BatchedGemm batched = check_fp8_einsum(facts);
-  if (batched.is_empty() || finish_if_trivial(batched.problem, d, c)) return;
-  if (launch_batches(facts, batched)) return;
-  std::vector<StableIValue> stack = {from(expr),    from(a),     from(a_scale), from(b),
-                                     from(b_scale), from(d),     from(c),       from(gran_m),
-                                     from(gran_n),  from(gran_k)};
+bool fp8_einsum(Call& call, std::string_view expr, const Arg& a, const Arg& a_scale, const Arg& b,
+                const Arg& b_scale, const Arg& d, const std::optional<Arg>& c, std::int64_t gran_m,
+                std::int64_t gran_n, std::int64_t gran_k) {
+  const EinsumFacts facts{"fp8_einsum",  std::string(expr), a.facts,
+                          a_scale.facts, b.facts,           b_scale.facts,
+                          d.facts,       facts_of(c),       {gran_m, gran_n, gran_k, gran_k}};
+  if (run(call, facts, check_fp8_einsum(facts), d, c)) return true;
+  if (call.is_warm()) return false;
+  std::vector<StableIValue> stack = {
+      from(facts.expr),      from(*a.tensor), from(*a_scale.tensor), from(*b.tensor),
+      from(*b_scale.tensor), from(*d.tensor), from(optional_of(c)),  from(gran_m),
+      from(gran_n),          from(gran_k)};
   call_reference_operator("fp8_einsum", "_reference_fp8_einsum", stack);
+  return true;
 }
 
-DG_REGISTER_OP("einsum", TORCH_BOX(&einsum));
-DG_REGISTER_OP("fp8_einsum", TORCH_BOX(&fp8_einsum));
+DG_OPERATOR("einsum", &einsum);
+DG_OPERATOR("fp8_einsum", &fp8_einsum);
 
 }  // namespace
 }  // namespace deep_gemm::ops

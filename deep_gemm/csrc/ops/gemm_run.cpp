@@ -27,27 +27,28 @@ GemmAddresses addresses_of(const GemmFacts& facts, std::optional<double> alpha) 
 
 }  // namespace
 
-bool finish_if_trivial(const GemmProblem& p, const Tensor& d, const std::optional<Tensor>& c) {
-  if (p.is_meta || p.m == 0 || p.n == 0) return true;
-  if (p.k != 0) return false;
+bool is_trivial(const GemmProblem& p) { return p.is_meta || p.m == 0 || p.n == 0 || p.k == 0; }
+
+void finish_trivial(const GemmProblem& p, const Tensor* d, const Tensor* c) {
+  if (p.is_meta || p.m == 0 || p.n == 0) return;
   if (p.accumulate == Accumulate::FromC)
-    require(aoti_torch_copy_(d.get(), c->get(), 0), "copy c to");
-  if (p.accumulate == Accumulate::None) require(aoti_torch_zero_(d.get()), "clear");
-  return true;
+    require(aoti_torch_copy_(d->get(), c->get(), 0), "copy c to");
+  if (p.accumulate == Accumulate::None) require(aoti_torch_zero_(d->get()), "clear");
 }
 
-void launch_or_refer(const GemmFacts& facts, const GemmProblem& problem, const GemmTensors& tensors,
-                     std::optional<double> alpha) {
+bool run_gemm(Call& call, const GemmFacts& facts, const GemmProblem& problem,
+              const GemmTensors& tensors, std::optional<double> alpha) {
+  if (is_trivial(problem)) {
+    if (!call.is_warm()) finish_trivial(problem, tensors.d, tensors.c);
+    return !call.is_warm();
+  }
   const Knobs knobs = current_knobs();
+  const Placement placement = placement_of(facts.a, knobs);
   const GemmAddresses at = addresses_of(facts, alpha);
-  if (launch_gemm(facts.op, problem, placement_of(facts.a, knobs), knobs, at)) return;
-  call_reference(facts, problem, tensors, alpha.value_or(1.0));
-}
-
-bool launch_if_ready(const GemmFacts& facts, const GemmProblem& p, std::optional<double> alpha) {
-  if (p.is_meta || p.m == 0 || p.n == 0 || p.k == 0) return false;
-  const Knobs knobs = current_knobs();
-  return launch_if_prepared(p, placement_of(facts.a, knobs), knobs, addresses_of(facts, alpha));
+  if (call.is_warm()) return launch_warm(call, problem, placement, knobs, at);
+  if (!launch_gemm(facts.op, problem, placement, knobs, at))
+    call_reference(facts, problem, tensors, alpha.value_or(1.0));
+  return true;
 }
 
 }  // namespace deep_gemm::ops

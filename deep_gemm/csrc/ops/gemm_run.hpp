@@ -1,36 +1,32 @@
 // The steps that every dense GEMM shares around check, plan and launch.
-//   if (finish_if_trivial(problem, d, c)) return;
-//   launch_or_refer(...);
+//   return run_gemm(call, facts, check_scaled_gemm(facts), {a.tensor, ...}, alpha);
 // Leaves checks to gemm_check and plans to plan/.
 #pragma once
 
 #include <optional>
-#include <string_view>
 
 #include <deep_gemm/csrc/launch/gemm_launch.hpp>
-#include <deep_gemm/csrc/ops/args.hpp>
 #include <deep_gemm/csrc/ops/gemm_check.hpp>
+#include <deep_gemm/csrc/ops/operator.hpp>
 
 namespace deep_gemm::ops {
 
-// m or n is 0: nothing to write. k is 0: d becomes c, or zero.
-bool finish_if_trivial(const GemmProblem& problem, const Tensor& d, const std::optional<Tensor>& c);
-
+// Null: there is none, or the call is warm.
 struct GemmTensors {
-  const Tensor& a;
-  const Tensor* a_scale;  // null: not scaled
-  const Tensor& b;
-  const Tensor* b_scale;
-  const Tensor& d;
-  const std::optional<Tensor>& c;
+  const Tensor* a = nullptr;
+  const Tensor* a_scale = nullptr;
+  const Tensor* b = nullptr;
+  const Tensor* b_scale = nullptr;
+  const Tensor* d = nullptr;
+  const Tensor* c = nullptr;
 };
 
-// Launches on the device of the tensors; calls the reference where no kernel can be had.
-void launch_or_refer(const GemmFacts& facts, const GemmProblem& problem, const GemmTensors& tensors,
-                     std::optional<double> alpha);
+// m or n is 0: nothing to write. k is 0: d becomes c, or zero.
+bool is_trivial(const GemmProblem& problem);
+void finish_trivial(const GemmProblem& problem, const Tensor* d, const Tensor* c);
 
-// Launches what an earlier call prepared; false when there is nothing to launch or nothing ready.
-bool launch_if_ready(const GemmFacts& facts, const GemmProblem& problem,
-                     std::optional<double> alpha);
+// Launches on the device of the tensors; calls the reference where no kernel can be had.
+bool run_gemm(Call& call, const GemmFacts& facts, const GemmProblem& problem,
+              const GemmTensors& tensors, std::optional<double> alpha);
 
 }  // namespace deep_gemm::ops

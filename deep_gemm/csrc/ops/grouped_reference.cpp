@@ -12,23 +12,23 @@ namespace {
 
 using torch::stable::detail::from;
 
-std::optional<Tensor> optional_of(const Tensor* tensor) {
-  return tensor == nullptr ? std::nullopt : std::optional<Tensor>(*tensor);
+std::optional<Tensor> optional_of(const Arg* arg) {
+  return arg == nullptr ? std::nullopt : std::optional<Tensor>(*arg->tensor);
 }
 
 }  // namespace
 
-void call_grouped_reference(std::string_view op, const GroupedProblem& p, const GroupedTensors& t,
+void call_grouped_reference(std::string_view op, const GroupedProblem& p, const GroupedArgs& t,
                             double alpha) {
   warn_of_reference();
   std::vector<StableIValue> stack;
-  stack.push_back(from(t.a));
+  stack.push_back(from(*t.a.tensor));
   stack.push_back(from(optional_of(t.a_scale)));
-  stack.push_back(from(t.b));
+  stack.push_back(from(*t.b.tensor));
   stack.push_back(from(optional_of(t.b_scale)));
-  stack.push_back(from(t.d));
+  stack.push_back(from(*t.d.tensor));
   if (p.is_along_k()) stack.push_back(from(optional_of(t.c)));
-  stack.push_back(from(t.layout));
+  stack.push_back(from(*t.layout.tensor));
   stack.push_back(from(static_cast<std::int64_t>(p.grouping)));
   stack.push_back(from(p.alignment));
   if (p.is_along_k()) {

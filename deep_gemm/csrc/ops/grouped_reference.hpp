@@ -1,5 +1,5 @@
 // The way out of grouped GEMMs on a machine without a compiler: operators that Python registered.
-//   call_grouped_reference(op, problem, tensors, alpha);
+//   call_grouped_reference(op, problem, args, alpha);
 // Their schemas stand in _fakes_grouped.py. Leaves the arithmetic to deep_gemm/reference/.
 #pragma once
 
@@ -10,6 +10,6 @@
 namespace deep_gemm::ops {
 
 void call_grouped_reference(std::string_view op, const GroupedProblem& problem,
-                            const GroupedTensors& tensors, double alpha);
+                            const GroupedArgs& args, double alpha);
 
 }  // namespace deep_gemm::ops

@@ -21,23 +21,25 @@ void require(AOTITorchError code, const char* what) {
 }
 
 template <class T>
-std::vector<T> elements(const Tensor& tensor) {
-  const TensorFacts facts = facts_of(tensor);
+std::vector<T> elements(const TensorFacts& facts) {
   const auto* data = reinterpret_cast<const T*>(facts.address);
-  return std::vector<T>(data, data + (facts.rank == 0 ? 1 : facts.sizes[0]));
+  std::vector<T> values(static_cast<std::size_t>(facts.rank == 0 ? 1 : facts.sizes[0]));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = data[static_cast<std::int64_t>(i) * facts.strides[0]];
+  return values;
 }
 
 // Waits for the device.
-std::vector<std::int32_t> values_of(const Tensor& layout, const TensorFacts& facts) {
-  if (facts.device == DeviceKind::Cpu) return elements<std::int32_t>(layout);
+std::vector<std::int32_t> values_of(const Arg& layout) {
+  if (layout.facts.device == DeviceKind::Cpu) return elements<std::int32_t>(layout.facts);
   const std::int64_t stride = 1;
   AtenTensorHandle handle = nullptr;
-  require(aoti_torch_empty_strided(1, facts.sizes.data(), &stride, aoti_torch_dtype_int32(),
+  require(aoti_torch_empty_strided(1, layout.facts.sizes.data(), &stride, aoti_torch_dtype_int32(),
                                    aoti_torch_device_type_cpu(), 0, &handle),
           "allocate a copy of the layout");
   const Tensor copy(handle);
-  require(aoti_torch_copy_(copy.get(), layout.get(), 0), "copy the layout");
-  return elements<std::int32_t>(copy);
+  require(aoti_torch_copy_(copy.get(), layout.tensor->get(), 0), "copy the layout");
+  return elements<std::int32_t>(facts_of(copy));
 }
 
 void warn_of_capture() {
@@ -48,8 +50,17 @@ void warn_of_capture() {
   });
 }
 
-const void* data_of(const Tensor* tensor) {
-  return tensor == nullptr ? nullptr : reinterpret_cast<const void*>(facts_of(*tensor).address);
+const void* data_of(const Arg* arg) {
+  return arg == nullptr ? nullptr : reinterpret_cast<const void*>(arg->facts.address);
+}
+
+bool is_trivial(const GemmProblem& p) { return p.is_meta || p.m == 0 || p.n == 0 || p.k == 0; }
+
+void finish_trivial(const GemmProblem& p, const GroupedArgs& t) {
+  if (p.is_meta || p.m == 0 || p.n == 0) return;
+  if (p.accumulate == Accumulate::FromC)
+    require(aoti_torch_copy_(t.d.tensor->get(), t.c->tensor->get(), 0), "copy c to d");
+  if (p.accumulate == Accumulate::None) require(aoti_torch_zero_(t.d.tensor->get()), "clear d");
 }
 
 }  // namespace
@@ -59,41 +70,24 @@ std::int64_t group_alignment() {
   return alignment == 0 ? 128 : alignment;
 }
 
-Sizes sizes_of(const std::optional<Tensor>& ks) {
-  if (!ks) return std::nullopt;
-  const TensorFacts facts = facts_of(*ks);
-  if (facts.device == DeviceKind::Meta) return std::nullopt;
-  if (facts.device != DeviceKind::Cpu || facts.rank != 1)
-    refuse(Rule::KSizesHost, {"k_grouped", "ks", facts.to_string()});
-  if (facts.dtype == DType::Int64) return elements<std::int64_t>(*ks);
-  if (facts.dtype != DType::Int32)
-    refuse(Rule::LayoutInt32, {"k_grouped", "ks", facts.to_string()});
+Sizes sizes_of(const std::optional<TensorFacts>& ks) {
+  if (!ks || ks->device == DeviceKind::Meta) return std::nullopt;
+  if (ks->device != DeviceKind::Cpu || ks->rank != 1)
+    refuse(Rule::KSizesHost, {"k_grouped", "ks", ks->to_string()});
+  if (ks->dtype == DType::Int64) return elements<std::int64_t>(*ks);
+  if (ks->dtype != DType::Int32) refuse(Rule::LayoutInt32, {"k_grouped", "ks", ks->to_string()});
   const auto values = elements<std::int32_t>(*ks);
   return std::vector<std::int64_t>(values.begin(), values.end());
 }
 
-bool finish_if_trivial(const GroupedProblem& p, const GroupedTensors& t) {
-  if (p.gemm.is_meta || p.gemm.m == 0 || p.gemm.n == 0) return true;
-  if (p.gemm.k != 0) return false;
-  if (p.gemm.accumulate == Accumulate::FromC)
-    require(aoti_torch_copy_(t.d.get(), t.c->get(), 0), "copy c to d");
-  if (p.gemm.accumulate == Accumulate::None) require(aoti_torch_zero_(t.d.get()), "clear d");
-  return true;
-}
-
-void run_grouped(std::string_view op, const GroupedProblem& problem, const GroupedTensors& t,
-                 const Sizes& ks, std::optional<double> alpha) {
-  if (finish_if_trivial(problem, t)) return;
-  const Knobs knobs = current_knobs();
-  const TensorFacts layout = facts_of(t.layout);
-  const Placement placement = placement_of(layout, knobs);
-  if (knobs.check != 0) {
-    if (is_capturing(placement)) {
-      warn_of_capture();
-    } else {
-      check_values(op, problem, ks, values_of(t.layout, layout));
-    }
+bool run_grouped(Call& call, std::string_view op, const GroupedProblem& problem,
+                 const GroupedArgs& t, const Sizes* ks, std::optional<double> alpha) {
+  if (is_trivial(problem.gemm)) {
+    if (!call.is_warm()) finish_trivial(problem.gemm, t);
+    return !call.is_warm();
   }
+  const Knobs knobs = current_knobs();
+  const Placement placement = placement_of(t.layout.facts, knobs);
   GroupedAddresses at;
   at.a = data_of(&t.a);
   at.a_scale = data_of(t.a_scale);
@@ -101,10 +95,19 @@ void run_grouped(std::string_view op, const GroupedProblem& problem, const Group
   at.b_scale = data_of(t.b_scale);
   at.d = const_cast<void*>(data_of(&t.d));
   at.c = data_of(t.c);
-  at.layout = reinterpret_cast<const std::int32_t*>(layout.address);
+  at.layout = static_cast<const std::int32_t*>(data_of(&t.layout));
   at.alpha = static_cast<float>(alpha.value_or(1.0));
+  if (call.is_warm()) return launch_warm(call, problem, placement, knobs, at);
+  if (knobs.check != 0) {
+    if (is_capturing(placement)) {
+      warn_of_capture();
+    } else {
+      check_values(op, problem, ks == nullptr ? Sizes() : *ks, values_of(t.layout));
+    }
+  }
   if (!launch_grouped(op, problem, placement, knobs, at))
     call_grouped_reference(op, problem, t, alpha.value_or(1.0));
+  return true;
 }
 
 }  // namespace deep_gemm::ops

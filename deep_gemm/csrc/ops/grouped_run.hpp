@@ -1,25 +1,26 @@
 // The steps that every grouped GEMM shares around its checks.
-//   run_grouped(op, problem, tensors, ks, alpha);      // values if asked for, launch or reference
-// Leaves checks of shapes to grouped_check and plans to plan/.
+//   return run_grouped(call, op, check_m_grouped(facts), {.a = a, ...}, nullptr, alpha);
+// Values if asked for, then the launch or the reference. Leaves checks of shapes to grouped_check
+// and plans to plan/.
 #pragma once
 
 #include <optional>
 #include <string_view>
 #include <vector>
 
-#include <deep_gemm/csrc/ops/args.hpp>
+#include <deep_gemm/csrc/ops/operator.hpp>
 #include <deep_gemm/csrc/problem/grouped_problem.hpp>
 
 namespace deep_gemm::ops {
 
-struct GroupedTensors {
-  const Tensor& a;
-  const Tensor* a_scale;  // null: not scaled
-  const Tensor& b;
-  const Tensor* b_scale;
-  const Tensor& d;
-  const Tensor* c;  // null: none
-  const Tensor& layout;
+struct GroupedArgs {
+  const Arg& a;
+  const Arg* a_scale = nullptr;  // null: not scaled
+  const Arg& b;
+  const Arg* b_scale = nullptr;
+  const Arg& d;
+  const Arg* c = nullptr;  // null: none
+  const Arg& layout;
   bool b_is_transposed = false;
 };
 
@@ -29,12 +30,11 @@ using Sizes = std::optional<std::vector<std::int64_t>>;
 std::int64_t group_alignment();
 
 // A tensor of integers on the host as numbers.
-Sizes sizes_of(const std::optional<Tensor>& ks);
+Sizes sizes_of(const std::optional<TensorFacts>& ks);
 
-// Nothing to compute: d is left alone, or becomes c or zero where k is 0 for all groups.
-bool finish_if_trivial(const GroupedProblem& problem, const GroupedTensors& tensors);
-
-void run_grouped(std::string_view op, const GroupedProblem& problem, const GroupedTensors& tensors,
-                 const Sizes& ks, std::optional<double> alpha);
+// `ks` is null for GEMMs grouped along m. Nothing to compute: d is left alone, or becomes c or zero
+// where k is 0 for all groups.
+bool run_grouped(Call& call, std::string_view op, const GroupedProblem& problem,
+                 const GroupedArgs& args, const Sizes* ks, std::optional<double> alpha);
 
 }  // namespace deep_gemm::ops

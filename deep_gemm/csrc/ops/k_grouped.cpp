@@ -1,57 +1,61 @@
 // GEMMs grouped along k. check -> plan -> launch; holds no numbers of its own.
-#include <torch/csrc/stable/library.h>
-
 #include <deep_gemm/csrc/ops/grouped_check.hpp>
 #include <deep_gemm/csrc/ops/grouped_run.hpp>
 #include <deep_gemm/csrc/ops/op_name.hpp>
-#include <deep_gemm/csrc/utils/registry.hpp>
 
 namespace deep_gemm::ops {
 namespace {
 
-void run(std::string_view op, const GroupedTensors& t, const std::optional<Tensor>& ks,
+bool run(Call& call, std::string_view op, const GroupedArgs& t, const std::optional<Arg>& ks,
          std::int64_t gran_k, bool use_ends, std::optional<double> alpha) {
-  const Sizes sizes = sizes_of(ks);
-  const GroupedProblem problem =
-      check_k_grouped({.op = op,
-                       .storage = k_storage_of(op),
-                       .is_scaled = t.a_scale != nullptr,
-                       .a = facts_of(t.a),
-                       .a_scale = t.a_scale == nullptr ? TensorFacts() : facts_of(*t.a_scale),
-                       .b = facts_of(t.b),
-                       .b_scale = t.b_scale == nullptr ? TensorFacts() : facts_of(*t.b_scale),
-                       .d = facts_of(t.d),
-                       .layout = facts_of(t.layout),
-                       .c = t.c == nullptr ? std::nullopt : std::optional(facts_of(*t.c)),
-                       .gran_k = gran_k,
-                       .alignment = group_alignment(),
-                       .use_ends = use_ends,
-                       .ks = sizes,
-                       .has_alpha = alpha.has_value()});
-  run_grouped(op, problem, t, sizes, alpha);
+  const KGroupedFacts facts{.op = op,
+                            .storage = k_storage_of(op),
+                            .is_scaled = t.a_scale != nullptr,
+                            .a = t.a.facts,
+                            .a_scale = t.a_scale == nullptr ? TensorFacts() : t.a_scale->facts,
+                            .b = t.b.facts,
+                            .b_scale = t.b_scale == nullptr ? TensorFacts() : t.b_scale->facts,
+                            .d = t.d.facts,
+                            .layout = t.layout.facts,
+                            .c = t.c == nullptr ? std::nullopt : std::optional(t.c->facts),
+                            .gran_k = gran_k,
+                            .alignment = group_alignment(),
+                            .use_ends = use_ends,
+                            .ks = sizes_of(facts_of(ks)),
+                            .has_alpha = alpha.has_value()};
+  return run_grouped(call, op, check_k_grouped(facts), t, &facts.ks, alpha);
 }
 
 template <OpName kOp>
-void scaled(Tensor a, Tensor a_scale, Tensor b, Tensor b_scale, Tensor d, Tensor grouped_layout,
-            std::optional<Tensor> ks, std::optional<Tensor> c, std::int64_t gran_k,
-            bool use_psum_layout, std::optional<double> alpha) {
-  run(kOp.text, {a, &a_scale, b, &b_scale, d, c ? &*c : nullptr, grouped_layout}, ks, gran_k,
-      use_psum_layout, alpha);
+bool scaled(Call& call, const Arg& a, const Arg& a_scale, const Arg& b, const Arg& b_scale,
+            const Arg& d, const Arg& grouped_layout, const std::optional<Arg>& ks,
+            const std::optional<Arg>& c, std::int64_t gran_k, bool use_psum_layout,
+            std::optional<double> alpha) {
+  return run(call, kOp.text,
+             {.a = a,
+              .a_scale = &a_scale,
+              .b = b,
+              .b_scale = &b_scale,
+              .d = d,
+              .c = c ? &*c : nullptr,
+              .layout = grouped_layout},
+             ks, gran_k, use_psum_layout, alpha);
 }
 
-void bf16(Tensor a, Tensor b, Tensor d, Tensor grouped_layout, std::optional<Tensor> ks,
-          std::optional<Tensor> c, bool use_psum_layout, std::optional<double> alpha) {
-  run("k_grouped_bf16_gemm_tn_contiguous",
-      {a, nullptr, b, nullptr, d, c ? &*c : nullptr, grouped_layout}, ks, 0, use_psum_layout,
-      alpha);
+bool bf16(Call& call, const Arg& a, const Arg& b, const Arg& d, const Arg& grouped_layout,
+          const std::optional<Arg>& ks, const std::optional<Arg>& c, bool use_psum_layout,
+          std::optional<double> alpha) {
+  return run(call, "k_grouped_bf16_gemm_tn_contiguous",
+             {.a = a, .b = b, .d = d, .c = c ? &*c : nullptr, .layout = grouped_layout}, ks, 0,
+             use_psum_layout, alpha);
 }
 
-#define DG_K_GROUPED(NAME) DG_REGISTER_OP(NAME, TORCH_BOX(&scaled<NAME>))
+#define DG_K_GROUPED(NAME) DG_OPERATOR(NAME, &scaled<NAME>)
 
 DG_K_GROUPED("k_grouped_fp8_gemm_nt_contiguous");
 DG_K_GROUPED("k_grouped_fp8_gemm_tn_contiguous");
 DG_K_GROUPED("k_grouped_fp4_gemm_nt_contiguous");
-DG_REGISTER_OP("k_grouped_bf16_gemm_tn_contiguous", TORCH_BOX(&bf16));
+DG_OPERATOR("k_grouped_bf16_gemm_tn_contiguous", &bf16);
 
 }  // namespace
 }  // namespace deep_gemm::ops

@@ -45,12 +45,12 @@ void call_reference(const GemmFacts& facts, const GemmProblem& problem, const Ge
                     double alpha) {
   const bool is_scaled = t.a_scale != nullptr;
   std::vector<StableIValue> stack;
-  stack.push_back(from(oriented(t.a, facts.layout.a_is_transposed)));
+  stack.push_back(from(oriented(*t.a, facts.layout.a_is_transposed)));
   if (is_scaled) stack.push_back(from(oriented(*t.a_scale, facts.layout.a_is_transposed)));
-  stack.push_back(from(oriented(t.b, facts.layout.b_is_transposed)));
+  stack.push_back(from(oriented(*t.b, facts.layout.b_is_transposed)));
   if (is_scaled) stack.push_back(from(oriented(*t.b_scale, facts.layout.b_is_transposed)));
-  stack.push_back(from(t.d));
-  stack.push_back(from(t.c));
+  stack.push_back(from(*t.d));
+  stack.push_back(from(t.c == nullptr ? std::nullopt : std::optional<Tensor>(*t.c)));
   if (is_scaled) {
     for (const std::int64_t gran : {problem.a_scale.gran_mn, problem.b_scale.gran_mn,
                                     problem.a_scale.gran_k, problem.b_scale.gran_k})

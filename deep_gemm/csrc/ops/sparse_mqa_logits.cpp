@@ -1,56 +1,88 @@
 // Indexer logits over chosen blocks of keys, and where those lie. check -> plan -> launch.
 #include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/stableivalue_conversions.h>
 
 #include <deep_gemm/csrc/ops/logits_run.hpp>
-#include <deep_gemm/csrc/utils/registry.hpp>
+#include <deep_gemm/csrc/ops/new_tensor.hpp>
+#include <deep_gemm/csrc/ops/reference_call.hpp>
+#include <deep_gemm/csrc/ops/sparse_schedule_check.hpp>
+#include <deep_gemm/csrc/utils/state.hpp>
 
 namespace deep_gemm::ops {
 namespace {
 
-Tensor run(const LogitsFacts& facts, bool is_paged, const LogitsTensors& tensors) {
-  const LogitsProblem problem = check_sparse_mqa_logits(facts, is_paged);
-  Tensor logits = new_logits(problem, facts.q);
-  launch_or_refer(facts, problem, tensors, logits);
-  return logits;
+using torch::stable::detail::from;
+
+bool fp8_fp4_sparse_mqa_logits(ReturningCall& call, const Arg& q, const std::optional<Arg>& q_scale,
+                               const Arg& kv, const Arg& kv_scale, const Arg& weights,
+                               const Arg& metadata, std::int64_t num_max_sparse_blocks,
+                               std::int64_t sparse_block_kv) {
+  const LogitsFacts facts{.op = "fp8_fp4_sparse_mqa_logits",
+                          .q = q.facts,
+                          .q_scale = facts_of(q_scale),
+                          .kv = kv.facts,
+                          .kv_scale = kv_scale.facts,
+                          .weights = weights.facts,
+                          .schedule = metadata.facts,
+                          .bf16_logits = true,
+                          .num_sparse_blocks = num_max_sparse_blocks,
+                          .sparse_block = sparse_block_kv};
+  return run_logits(call, facts, check_sparse_mqa_logits(facts, false),
+                    {.q = q.tensor,
+                     .q_scale = tensor_of(q_scale),
+                     .kv = kv.tensor,
+                     .kv_scale = kv_scale.tensor,
+                     .weights = weights.tensor,
+                     .metadata = metadata.tensor});
 }
 
-Tensor fp8_fp4_sparse_mqa_logits(Tensor q, std::optional<Tensor> q_scale, Tensor kv,
-                                 Tensor kv_scale, Tensor weights, Tensor metadata,
-                                 std::int64_t num_max_sparse_blocks, std::int64_t sparse_block_kv) {
-  return run({.op = "fp8_fp4_sparse_mqa_logits",
-              .q = facts_of(q),
-              .q_scale = facts_of(q_scale),
-              .kv = facts_of(kv),
-              .kv_scale = facts_of(kv_scale),
-              .weights = facts_of(weights),
-              .schedule = facts_of(metadata),
-              .bf16_logits = true,
-              .num_sparse_blocks = num_max_sparse_blocks,
-              .sparse_block = sparse_block_kv},
-             false, {q, q_scale, kv, &kv_scale, weights, nullptr, nullptr, nullptr, &metadata});
+bool fp8_fp4_paged_sparse_mqa_logits(ReturningCall& call, const Arg& q,
+                                     const std::optional<Arg>& q_scale, const Arg& kv_cache,
+                                     const Arg& weights, const Arg& metadata,
+                                     std::int64_t num_max_sparse_blocks,
+                                     std::int64_t sparse_block_kv) {
+  const LogitsFacts facts{.op = "fp8_fp4_paged_sparse_mqa_logits",
+                          .q = q.facts,
+                          .q_scale = facts_of(q_scale),
+                          .kv = kv_cache.facts,
+                          .weights = weights.facts,
+                          .schedule = metadata.facts,
+                          .bf16_logits = true,
+                          .num_sparse_blocks = num_max_sparse_blocks,
+                          .sparse_block = sparse_block_kv};
+  return run_logits(call, facts, check_sparse_mqa_logits(facts, true),
+                    {.q = q.tensor,
+                     .q_scale = tensor_of(q_scale),
+                     .kv = kv_cache.tensor,
+                     .weights = weights.tensor,
+                     .metadata = metadata.tensor});
 }
 
-Tensor fp8_fp4_paged_sparse_mqa_logits(Tensor q, std::optional<Tensor> q_scale, Tensor kv_cache,
-                                       Tensor weights, Tensor metadata,
-                                       std::int64_t num_max_sparse_blocks,
-                                       std::int64_t sparse_block_kv) {
-  return run({.op = "fp8_fp4_paged_sparse_mqa_logits",
-              .q = facts_of(q),
-              .q_scale = facts_of(q_scale),
-              .kv = facts_of(kv_cache),
-              .weights = facts_of(weights),
-              .schedule = facts_of(metadata),
-              .bf16_logits = true,
-              .num_sparse_blocks = num_max_sparse_blocks,
-              .sparse_block = sparse_block_kv},
-             true, {q, q_scale, kv_cache, nullptr, weights, nullptr, nullptr, nullptr, &metadata});
-}
+// What the entries are computed from.
+struct ScheduleTensors {
+  std::optional<Tensor> starts;
+  Tensor ends;
+  std::optional<Tensor> table;
+  Tensor blocks;
+};
 
-Tensor schedule(const SparseScheduleFacts& facts, const SparseScheduleTensors& tensors) {
-  const SparseScheduleProblem problem = check_sparse_schedule(facts);
+Tensor schedule(const SparseScheduleFacts& facts, const ScheduleTensors& t) {
+  const SparseScheduleProblem p = check_sparse_schedule(facts);
   Tensor metadata =
-      new_bytes(sparse_metadata_bytes(problem.rows, problem.num_blocks), facts.blocks);
-  launch_or_refer(facts, problem, tensors, metadata);
+      new_tensor(DType::UInt8, {sparse_metadata_bytes(p.rows, p.num_blocks)}, facts.blocks);
+  if (p.is_meta || p.rows == 0) return metadata;
+  const Knobs knobs = current_knobs();
+  const auto address = [](const std::optional<Tensor>& tensor) {
+    return tensor ? tensor->data_ptr() : nullptr;
+  };
+  const SparseScheduleAddresses at{address(t.starts), t.ends.data_ptr(), address(t.table),
+                                   t.blocks.data_ptr(), metadata.data_ptr()};
+  if (launch_sparse_schedule(p, placement_of(facts.blocks, knobs), knobs, at)) return metadata;
+  std::vector<StableIValue> stack = {
+      from(t.starts),      from(t.ends), from(t.table), from(t.blocks),
+      from(metadata),      from(p.keys), from(p.page),  from(static_cast<std::int64_t>(p.block)),
+      from(p.is_unaligned)};
+  call_reference_operator(facts.op, "_reference_sparse_schedule", stack);
   return metadata;
 }
 
@@ -64,7 +96,7 @@ Tensor get_sparse_mqa_logits_metadata(Tensor starts, Tensor ends, std::int64_t n
                    .keys = num_kv_tokens,
                    .block = sparse_block_kv,
                    .is_unaligned = use_unaligned_ks},
-                  {&starts, ends, nullptr, blocks});
+                  {starts, ends, std::nullopt, blocks});
 }
 
 Tensor get_paged_sparse_mqa_logits_metadata(Tensor context_lens, Tensor block_table,
@@ -77,14 +109,14 @@ Tensor get_paged_sparse_mqa_logits_metadata(Tensor context_lens, Tensor block_ta
                    .blocks = facts_of(blocks),
                    .page = page_kv,
                    .block = sparse_block_kv},
-                  {nullptr, context_lens, &block_table, blocks});
+                  {std::nullopt, context_lens, block_table, blocks});
 }
 
 DG_REGISTER_OP("get_sparse_mqa_logits_metadata", TORCH_BOX(&get_sparse_mqa_logits_metadata));
-DG_REGISTER_OP("fp8_fp4_sparse_mqa_logits", TORCH_BOX(&fp8_fp4_sparse_mqa_logits));
+DG_OPERATOR("fp8_fp4_sparse_mqa_logits", &fp8_fp4_sparse_mqa_logits);
 DG_REGISTER_OP("get_paged_sparse_mqa_logits_metadata",
                TORCH_BOX(&get_paged_sparse_mqa_logits_metadata));
-DG_REGISTER_OP("fp8_fp4_paged_sparse_mqa_logits", TORCH_BOX(&fp8_fp4_paged_sparse_mqa_logits));
+DG_OPERATOR("fp8_fp4_paged_sparse_mqa_logits", &fp8_fp4_paged_sparse_mqa_logits);
 
 }  // namespace
 }  // namespace deep_gemm::ops

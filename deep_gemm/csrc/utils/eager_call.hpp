@@ -1,71 +1,95 @@
 // A shortcut for warm eager calls from Python: no dispatcher, no boxing, no Python per tensor.
-//   bool eager_fp8_gemm(const EagerArguments& call) { ...; return launch_if_prepared(...); }
-//   DG_REGISTER_EAGER("fp8_gemm_nt", &eager_fp8_gemm);         // beside the operator
-// It may only repeat what the operator would do with the same arguments: whatever is not prepared
-// yet, not legal, not on a GPU or not understood is answered by false (or a throw), and the caller
-// goes through the operator, which compiles or explains. Leaves Python's side to
-// python_eager.cpp and when to step aside to deep_gemm/_eager.py.
+//   bool run(Call& call, ...);                 // one function an operator, for both ways in
+//   const EagerRegistration row("fp8_gemm_nt", &warm, types, 12);   // by DG_OPERATOR, operator.hpp
+// A warm call may only repeat what the operator would do with the same arguments: whatever is not
+// prepared yet, not legal or not understood is answered by false (or a throw), and the caller goes
+// through the operator, which compiles or explains. Leaves Python's side to python_eager.cpp and
+// when to step aside to deep_gemm/_eager.py.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string_view>
+#include <vector>
 
 #include <deep_gemm/csrc/problem/tensor_facts.hpp>
 
 namespace deep_gemm {
 
-struct EagerValue {
-  enum class Kind : std::uint8_t { None, Tensor, Int, Float };
+// What a schema says of an argument.
+struct ArgumentType {
+  enum class Kind : std::uint8_t { Tensor, Int, Bool, Float, Text, Other };
 
-  Kind kind = Kind::None;
-  std::int64_t integer = 0;  // bools too
+  Kind kind = Kind::Other;
+  bool is_optional = false;
+
+  friend bool operator==(const ArgumentType&, const ArgumentType&) = default;
+};
+
+// One argument as it was read, the field of its kind filled in.
+struct EagerValue {
+  bool is_none = false;
+  std::int64_t integer = 0;  // Int and Bool
   double number = 0;
+  std::string_view text;
   TensorFacts facts;
 };
 
 inline constexpr std::size_t kMaxEagerArguments = 16;
 
-// The arguments of one call in the operator's order.
-class EagerArguments {
+// How an operator was called.
+class Call {
  public:
-  EagerArguments(const EagerValue* values, std::size_t size) : values_(values), size_(size) {}
+  explicit Call(bool is_warm) : is_warm_(is_warm) {}
+  Call(const Call&) = delete;
+  virtual ~Call() = default;
 
-  std::size_t size() const { return size_; }
-  const TensorFacts& tensor(std::size_t i) const { return at(i, EagerValue::Kind::Tensor).facts; }
-  std::int64_t integer(std::size_t i) const { return at(i, EagerValue::Kind::Int).integer; }
-  std::optional<TensorFacts> maybe_tensor(std::size_t i) const {
-    return is_none(i) ? std::nullopt : std::optional<TensorFacts>(tensor(i));
-  }
-  std::optional<double> maybe_number(std::size_t i) const {
-    if (is_none(i)) return std::nullopt;
-    const EagerValue& value = values_[i];
-    return value.kind == EagerValue::Kind::Int ? static_cast<double>(value.integer)
-                                               : at(i, EagerValue::Kind::Float).number;
-  }
-  bool is_none(std::size_t i) const { return i >= size_ || values_[i].kind == Kind::None; }
+  // Past the dispatcher: there are facts and no tensors, and only what is prepared may run.
+  bool is_warm() const { return is_warm_; }
+  // What follows may wait, for a device or a kernel on the host: nothing of Python is held then.
+  virtual void launching() {}
 
  private:
-  using Kind = EagerValue::Kind;
-  // Throws when the argument is missing or of another kind: not understood here.
-  const EagerValue& at(std::size_t i, Kind kind) const;
-
-  const EagerValue* values_;
-  std::size_t size_;
+  const bool is_warm_;
 };
 
-using EagerFunction = bool (*)(const EagerArguments& call);
+// A result to allocate: [rows, columns], rows `stride` elements apart, in a storage of whole rows.
+struct NewMatrix {
+  DType dtype = DType::Float32;  // or BFloat16, Int32
+  std::int64_t rows = 0, columns = 0, stride = 0;
+  std::int64_t stored_rows = 0;
+
+  bool is_plain() const { return columns == stride && rows == stored_rows; }
+};
+
+// Of an operator that returns a tensor.
+class ReturningCall : public Call {
+ public:
+  using Call::Call;
+  // Its memory, on the device of `like`; null for an empty one, and where a warm call cannot.
+  virtual void* allocate(const NewMatrix& matrix, const TensorFacts& like) = 0;
+};
+
+// The values are as many, and of the types, as were registered.
+using EagerFunction = bool (*)(ReturningCall& call, const EagerValue* values);
+
+struct EagerOperator {
+  const char* name = nullptr;
+  EagerFunction function = nullptr;
+  const ArgumentType* types = nullptr;
+  std::size_t num_arguments = 0;
+  bool returns_tensor = false;
+};
 
 struct EagerRegistration {
-  EagerRegistration(const char* op, EagerFunction function) noexcept;
+  explicit EagerRegistration(const EagerOperator& op) noexcept;
 };
 
-// -1: the operator has no shortcut.
+// -1: the operator has no shortcut. One whose types are not those of its schema has none either.
 int eager_index_of(std::string_view op);
-EagerFunction eager_function_at(int index);  // null: no such index
+const EagerOperator* eager_operator_at(long long index);  // null: no such index
 
-#define DG_REGISTER_EAGER(OP, FUNCTION) \
-  const ::deep_gemm::EagerRegistration DG_CONCAT(eager_, __COUNTER__)(OP, FUNCTION)
+// "name(Tensor a, SymInt? n=None) -> ()"
+std::vector<ArgumentType> argument_types_of(std::string_view schema);
 
 }  // namespace deep_gemm
