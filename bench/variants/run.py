@@ -49,16 +49,13 @@ class Kernel:
 def kernels() -> dict[str, Kernel]:
     """Every kernel by its name."""
     orders = [(OUTPUTS, f"bf16_outputs and {letters}") for letters in ("nt", "nn", "tn", "tt")]
+    bf16_suites = [("tests/deep_gemm/test_bf16.py", "cuda"), (DENSE, "bf16"), (GROUPED, "bf16")]
+    along_k = [("tests/deep_gemm/test_k_grouped.py", "cuda and bf16")]
+    along_k += [(GROUPED, "k_grouped or m_and_k_beyond")]
     return {
         "bf16": Kernel(
             "sums",
-            [
-                *orders,
-                (OUTPUTS, "beside or many_tiles"),
-                ("tests/deep_gemm/test_bf16.py", "cuda"),
-                (DENSE, "bf16"),
-                (GROUPED, "bf16"),
-            ],
+            [*orders, (OUTPUTS, "beside or many_tiles"), *bf16_suites],
             [
                 ("dense_bf16", "4096x7168x2048 NT BF16"),
                 ("dense_bf16", "4096x2112x7168 NT BF16"),
@@ -69,6 +66,7 @@ def kernels() -> dict[str, Kernel]:
                 ("dense_bf16", "7168x4096x2048 TN FP32 +c"),
             ],
         ),
+        "bf16_along_k": Kernel("sums", along_k, []),
         "fp8_rows": Kernel(
             "sums",
             [

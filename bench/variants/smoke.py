@@ -1,6 +1,6 @@
 """One kernel family on small shapes with poisoned outputs, against float32: seconds, no pytest.
 
-python3 bench/variants/smoke.py bf16        # or fp8_rows, fp8, paged; 0 and "ok" when all is right
+python3 bench/variants/smoke.py bf16        # a name of KERNELS; 0 and "ok" when all is right
 """
 
 from __future__ import annotations
@@ -84,6 +84,26 @@ def bf16() -> None:
             raise SystemExit(f"wrong: rows of group {g} past its count were written")
 
 
+def bf16_along_k() -> None:
+    """Groups along k: tails, one without k, sums in place."""
+    m, n, sizes = 136, 264, [200, 0, 64, 1, 383]
+    a, b = normal(sum(sizes), m), normal(sum(sizes), n)
+    layout, at, parts = torch.tensor(sizes, dtype=torch.int32, device="cuda"), 0, []
+    for size in sizes:
+        parts.append(a[at : at + size].float().t() @ b[at : at + size].float())
+        at += size
+    want, op = torch.stack(parts), deep_gemm.k_grouped_bf16_gemm_tn_contiguous
+    for dtype in (BF16, F32):
+        d = poisoned(len(sizes), m, n, dtype=dtype)
+        need_hopper(deep_gemm.plan("k_grouped_bf16_gemm_tn_contiguous", a, b, d, sizes, layout))
+        op(a, b, d, sizes, layout)
+        check(f"along k {dtype}", d, want, 5e-3)
+        c = torch.randn(len(sizes), m, n, device="cuda").to(dtype)
+        both = want + c.float()
+        op(a, b, c, sizes, layout, c=c)
+        check(f"along k {dtype} +d", c, both, 5e-3)
+
+
 def fp8_rows() -> None:
     """A scale a row on both sides, and 128 rows of b; float32, stored and added to d."""
     for m, n, k in [(m, n, -(-k // 128) * 128) for m, n, k in SIZES]:
@@ -146,7 +166,7 @@ def paged() -> None:
 
 
 KERNELS: dict[str, Callable[[], None]] = {
-    "bf16": bf16, "fp8_rows": fp8_rows, "fp8": fp8, "paged": paged,
+    "bf16": bf16, "bf16_along_k": bf16_along_k, "fp8_rows": fp8_rows, "fp8": fp8, "paged": paged,
 }  # fmt: skip
 
 

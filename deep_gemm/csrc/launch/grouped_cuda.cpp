@@ -66,13 +66,17 @@ GemmParams sm90_params(const GroupedProblem& p, const Sm90GemmPlan& plan,
   constexpr int kStoreRows = 16;
   GemmParams params{};
   params.a = operand_map("a", at.a, g.a, a_rows, g.k, plan.tile.block_m);
-  params.b = g.b.type == ElementType::Bf16
-                 ? operand_map("b", at.b, g.b, g.n, g.k, plan.tile.block_n, p.num_groups, p.b_group)
-                 : operand_map("b", at.b, g.b, p.num_groups * g.n, g.k, plan.tile.block_n);
+  if (p.is_along_k()) {
+    params.b = operand_map("b", at.b, g.b, g.n, g.k, plan.tile.block_n);
+  } else if (g.b.type == ElementType::Bf16) {
+    params.b = operand_map("b", at.b, g.b, g.n, g.k, plan.tile.block_n, p.num_groups, p.b_group);
+  } else {
+    params.b = operand_map("b", at.b, g.b, p.num_groups * g.n, g.k, plan.tile.block_n);
+  }
   const std::int64_t d_bytes = g.d_type == OutputType::F32 ? 4 : 2;
   params.d = matrix_map("d",
                         {at.d, map_type(g.d_type), g.m, g.n, g.d_stride * d_bytes,
-                         is_masked ? p.num_groups : 1, p.d_group * d_bytes},
+                         is_masked || p.is_along_k() ? p.num_groups : 1, p.d_group * d_bytes},
                         kStoreRows, true);
   params.a_scale_row = g.a_scale.stride_mn;
   params.a_scale_k = g.a_scale.stride_k;
@@ -87,6 +91,7 @@ GemmParams sm90_params(const GroupedProblem& p, const Sm90GemmPlan& plan,
   params.band = plan.band;
   params.d_row = g.d_stride;
   params.d_group = p.d_group;
+  params.k_alignment = p.grouping == Grouping::KEnds ? static_cast<int>(p.alignment) : 0;
   const bool is_row_vector =
       g.a_scale.stride_k == 1 && g.a_scale.stride_mn % 4 == 0 && p.a_scale_group % 4 == 0;
   params.a_scale_vector = is_row_vector && g.k % 512 == 0 ? 1 : 0;
@@ -107,6 +112,7 @@ class PreparedSm90Grouped final : public PreparedGrouped {
     move_map(params.b, at.b);
     move_map(params.d, at.d);
     params.d_data = at.d;
+    params.c = at.c;
     params.a_scale = static_cast<const float*>(at.a_scale);
     params.b_scale = static_cast<const float*>(at.b_scale);
     params.layout = at.layout;

@@ -82,7 +82,10 @@ Broken first_broken_rule(const GroupedProblem& p, const Sm90GroupedPlan& plan,
   const TileConfig& tile = plan.gemm.tile;
   const bool is_new_fp8 = tile.type == ElementType::E4m3 &&
                           (tile.b_scale_rows != 128 || tile.d_type != OutputType::Bf16);
-  if (p.is_along_k() || is_new_fp8) return {Rule::Sm90Operands, 0, 0};
+  // Along k the end of a group is cut in shared memory, where lines of k lie apart.
+  const bool has_lines = !p.is_flat && tile.type == ElementType::Bf16 &&
+                         p.gemm.a.major == Major::Mn && p.gemm.b.major == Major::Mn;
+  if (is_new_fp8 || (p.is_along_k() && !has_lines)) return {Rule::Sm90Operands, 0, 0};
   if (const Broken dense = first_broken_rule(p.gemm, plan.gemm, traits); dense.rule != Rule::None)
     return dense;
   // Groups of an E4M3 b, and of a where they are apart, lie one after the other as rows of one
@@ -95,7 +98,7 @@ Broken first_broken_rule(const GroupedProblem& p, const Sm90GroupedPlan& plan,
   const std::int64_t d_bytes = p.gemm.d_type == OutputType::F32 ? 4 : 2;
   const bool is_a_tight =
       !is_masked || p.num_groups == 1 || p.a_group == p.gemm.m * p.gemm.a.stride_bytes;
-  if (!is_tight || !is_a_tight || (is_masked && p.d_group * d_bytes % 16 != 0))
+  if (!is_tight || !is_a_tight || ((is_masked || p.is_along_k()) && p.d_group * d_bytes % 16 != 0))
     return {Rule::TmaAlignment, 16, 0};
   // Why: coordinates of a map, and rows as the kernel counts them, are 32-bit numbers.
   const std::int64_t rows = p.num_groups * std::max(p.gemm.n, is_masked ? p.gemm.m : 0);

@@ -76,12 +76,19 @@ def test_every_grouping_compiles(nvrtc: Nvrtc, tile: str, groups: str, output: s
     check(nvrtc, text(tile, f".groups = Groups::{groups}", output, majors=majors))
 
 
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("tile", [WIDE, SQUARE, LOW])
+def test_groups_along_k_compile(nvrtc: Nvrtc, tile: str, output: str) -> None:
+    check(nvrtc, text(tile, ".groups = Groups::KGrouped", output, majors="ab"))
+
+
 @pytest.mark.parametrize(
     ("tile", "rule"),
     [
         (".block_m = 256, .block_n = 128", "M_ATOM"),
         (".block_m = 128, .block_n = 96", "N_ATOM"),
         (".block_m = 128, .block_n = 128, .products = 2", "PRODUCTS"),
+        (".block_m = 128, .block_n = 64, .groups = Groups::KGrouped", "K_GROUPS"),
         (".block_m = 128, .block_n = 64, .cluster = 2, .share = Share::B", "SHARE"),
         (
             ".block_m = 128, .block_n = 128, .cluster = 2, .share = Share::A, "

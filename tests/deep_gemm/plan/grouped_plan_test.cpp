@@ -35,6 +35,19 @@ GroupedProblem grouped(Grouping grouping, std::int64_t groups, std::int64_t m, s
   return p;
 }
 
+// Groups along k of operands that run along m and n, d += product.
+GroupedProblem weight_gradients(Grouping grouping, std::int64_t groups, std::int64_t m,
+                                std::int64_t n, std::int64_t k) {
+  GroupedProblem p = grouped(grouping, groups, m, n, k, false);
+  p.gemm.a = {ElementType::Bf16, Major::Mn, 2 * m};
+  p.gemm.b = {ElementType::Bf16, Major::Mn, 2 * n};
+  p.gemm.d_type = OutputType::F32;
+  p.gemm.accumulate = Accumulate::InPlace;
+  p.b_group = 0;
+  p.d_group = m * n;
+  return p;
+}
+
 DeviceTraits gpu(int compute) {
   DeviceTraits t;
   t.kind = DeviceTraits::Kind::Cuda;
@@ -121,6 +134,12 @@ TEST(GroupedPlan, Bf16PlansThatWaitForTheirFirstRunAreTheCommittedOnes) {
       text += p.to_string() + " | " + to_line(GroupedPlan(*plan)) + "\n";
     }
   }
+  for (const Grouping grouping : {Grouping::Sizes, Grouping::KEnds}) {
+    const GroupedProblem p = weight_gradients(grouping, 4, 4096, 7168, 32768);
+    const auto plan = plan::plan_sm90_grouped(p, gpu(90), {}, {.bf16 = true});
+    CHECK(plan.has_value());
+    text += p.to_string() + " | " + to_line(GroupedPlan(*plan)) + "\n";
+  }
   CHECK_EQ(rows.size(), std::size(plan::kSm90Bf16GroupedTiles));
   CHECK_EQ(text, dj_test::golden("plans/grouped_waiting.txt", text));
 }
@@ -138,6 +157,12 @@ TEST(GroupedPlan, Bf16GroupsOfBMayLieApart) {
   p.a_group += 512;
   CHECK(!is_legal(p));
   CHECK(!is_legal(grouped(Grouping::Sizes, 4, 512, 256, 512, false)));
+  p = weight_gradients(Grouping::KEnds, 4, 512, 256, 4096);
+  CHECK(is_legal(p));
+  p.is_flat = true;
+  CHECK(!is_legal(p));
+  p = weight_gradients(Grouping::Sizes, 4, 509, 257, 4096);
+  CHECK(!is_legal(p));
   p = grouped(Grouping::Labels, 4, 512, 256, 512);
   p.gemm.d_type = OutputType::F32;
   CHECK(!plan::plan_sm90_grouped(p, gpu(90), {}, {.fp8_rows = true}));

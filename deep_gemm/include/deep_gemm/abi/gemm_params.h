@@ -71,10 +71,11 @@ struct GemmParams {
   void* d_data;        // what map d covers, for rows that are stored by themselves
   long long d_row, d_group;  // strides in elements, of c too
   const void* c;             // null unless the tile adds to it
+  int k_alignment;           // grouped along k: 0, or layout holds ends and starts are aligned so
 };
 
 static_assert(sizeof(TensorMap) == 128 && alignof(TensorMap) == 64);
-static_assert(sizeof(GemmParams) == 512 && alignof(GemmParams) == 64);
+static_assert(sizeof(GemmParams) == 576 && alignof(GemmParams) == 64);
 #ifndef __CUDACC_RTC__  // NVRTC has no offsetof; the sizes above still hold there
 static_assert(__builtin_offsetof(GemmParams, a_scale) == 384 &&
               __builtin_offsetof(GemmParams, m) == 456);

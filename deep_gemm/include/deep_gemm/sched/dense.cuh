@@ -39,6 +39,9 @@ struct Dense {
   }
 
   DG_DEVICE i32 group(const Tile&) const { return 0; }
+  // The part of K of the tile handed out last.
+  DG_DEVICE i32 k_begin() const { return 0; }
+  DG_DEVICE i32 k_count() const { return params.k; }
   // False: the 64 rows from `row` are padding and are stored as zeros.
   DG_DEVICE bool computes(const Tile&, i32) const { return true; }
   // False: of the 16 rows from `row`, some are not to be stored; use_of() tells.

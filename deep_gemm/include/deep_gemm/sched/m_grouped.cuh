@@ -10,6 +10,7 @@
 
 #include <deep_gemm/ptx/memory.cuh>
 #include <deep_gemm/sched/dense.cuh>
+#include <deep_gemm/sched/k_grouped.cuh>
 
 namespace deep_gemm::sched {
 
@@ -136,6 +137,8 @@ struct Masked {
   }
 
   DG_DEVICE i32 group(const Tile& tile) const { return tile.group; }
+  DG_DEVICE i32 k_begin() const { return 0; }
+  DG_DEVICE i32 k_count() const { return params.k; }
   DG_DEVICE bool computes(const Tile&, i32) const { return true; }
   DG_DEVICE bool is_whole(const Tile& tile, i32 row) const { return row + 16 <= tile.row_end; }
   DG_DEVICE RowUse use_of(const Tile&, i32) const { return RowUse::Store; }
@@ -156,6 +159,11 @@ struct Pick<C, Groups::ContiguousEnds> {
 template <TileConfig C>
 struct Pick<C, Groups::Masked> {
   using Type = Masked<C>;
+};
+
+template <TileConfig C>
+struct Pick<C, Groups::KGrouped> {
+  using Type = KGrouped<C>;
 };
 
 // The scheduler that a tile configuration asks for.

@@ -1,13 +1,14 @@
 // BF16 GEMM, Hopper.                             stem: bf16_gemm
 //   d[m,n] = (c[m,n] +) sum over k of a[m,k] * b[n,k]        fp32 sums, K ascending, one rounding
 // Grid: persistent, one block per SM, whole clusters.  Roles: 1 loader warp, 1-2 math warpgroups.
-// A and B are K-major or MN-major, each as its tile says. K tails arrive as zeros; m and n tails
-// are cut at the store. Dependent launch: waits before the first global read, releases after the
-// last store.
+// A and B are K-major or MN-major, each as its tile says. K tails arrive as zeros, or are cleared
+// where another group follows along k; m and n tails are cut at the store. Dependent launch: waits
+// before the first global read, releases after the last store.
 #pragma once
 
 #include <deep_gemm/abi/gemm_params.h>
 #include <deep_gemm/epi/store_tile.cuh>
+#include <deep_gemm/layout/mn_clear.cuh>
 #include <deep_gemm/layout/mn_major.cuh>
 #include <deep_gemm/layout/smem_tile.cuh>
 #include <deep_gemm/pipe/ring.cuh>
@@ -33,6 +34,8 @@ struct Bf16Contract {
   static_assert(C.add_to != AddTo::D || C.d_type == OutputType::F32, "ADD_TO_D: float32");
   static_assert(C.cluster == 1 || C.share != Share::None, "CLUSTER: an operand is shared");
   static_assert(C.cluster == 1 || C.groups == Groups::Dense, "CLUSTER: one problem");
+  static_assert(C.groups != Groups::KGrouped || (C.a_major == Major::Mn && C.b_major == Major::Mn),
+                "K_GROUPS: K is not contiguous");
   static_assert(C.share != Share::A || C.block_m % (64 * C.cluster) == 0, "SHARE: whole chunks");
   static_assert(C.share != Share::B || C.block_n % (64 * C.cluster) == 0, "SHARE: whole chunks");
 };
@@ -58,6 +61,7 @@ struct Bf16Smem {
   alignas(1024) u8 a[C.stages][D::kABytes];  // 128-byte swizzle
   alignas(1024) u8 b[C.stages][D::kBBytes];  // 128-byte swizzle
   alignas(1024) u8 stage[4 * C.math_warpgroups][C.store_slots * epi::kStageBytes];  // the same
+  u64 tail;  // of a slot whose end is cleared before it is full: the copying warp, with the bytes
   // full: the copying warp, which announces the bytes; empty: every math warp of the cluster
   pipe::Ring<C.stages, C.cluster> ring;
 };
@@ -101,35 +105,79 @@ struct Bf16Copy {
     }
   }
 
-  DG_DEVICE static void run(const GemmParams& params, Bf16Smem<C>& smem, u32 rank) {
+  const GemmParams& params;
+  Bf16Smem<C>& smem;
+  const u32 a_part, b_part;  // first row of this block's part of a slot
+  pipe::Cursor<C.stages> at;
+  u32 tail_phase = 0;
+
+  DG_DEVICE Bf16Copy(const GemmParams& p, Bf16Smem<C>& s, u32 rank)
+      : params(p),
+        smem(s),
+        a_part(kShareA ? rank * D::kABoxRows : 0),
+        b_part(kShareB ? rank * D::kBBoxRows : 0) {}
+
+  // 64 of K from `k` into the slot at hand, which is empty.
+  DG_DEVICE void copy(u64* bar, const sched::Tile& tile, i32 group, i32 k) {
+    constexpr bool kHasGroups = C.groups != Groups::Dense && C.groups != Groups::KGrouped;
+    ptx::mbarrier_arrive_expect_tx(bar, D::kABytes + D::kBBytes);
+    load<C.a_major, D::kABoxRows, kShareA, false>(smem.a[at.slot] + a_part * layout::kRowBytes,
+                                                  params.a, bar, k,
+                                                  tile.row + static_cast<i32>(a_part), 0);
+    load<C.b_major, D::kBBoxRows, kShareB, kHasGroups>(smem.b[at.slot] + b_part * layout::kRowBytes,
+                                                       params.b, bar, k,
+                                                       tile.col + static_cast<i32>(b_part), group);
+  }
+
+  // The end of a group along K, by the whole warp: behind it lies the next group.
+  DG_DEVICE void copy_tail(const sched::Tile& tile, i32 k, u32 left, bool is_copier, u32 lane) {
+    const u32 copier = __ffs(__ballot_sync(0xffffffff, is_copier)) - 1;
+    at.slot = __shfl_sync(0xffffffff, at.slot, copier);
+    at.phase = __shfl_sync(0xffffffff, at.phase, copier);
+    if (is_copier) {
+      smem.ring.wait_empty(at);
+      copy(&smem.tail, tile, 0, k);
+    }
+    ptx::warp_sync();
+    while (!ptx::mbarrier_try_wait(&smem.tail, tail_phase)) {
+    }
+    tail_phase ^= 1;
+    ptx::warp_sync();
+    layout::clear_mn_lines(smem.a[at.slot], C.block_m / layout::kMnChunkRows, left, lane);
+    layout::clear_mn_lines(smem.b[at.slot], C.block_n / layout::kMnChunkRows, left, lane);
+    // Ordering: cleared by this warp's st.shared, read by the tensor cores.
+    ptx::fence_proxy_async_shared();
+    smem.ring.publish(at, lane);
+    at.advance();
+  }
+
+  DG_DEVICE void run() {
     constexpr bool kWholeWarp = sched::Schedule<C>::kWholeWarp;
-    const u32 a_part = kShareA ? rank * D::kABoxRows : 0;
-    const u32 b_part = kShareB ? rank * D::kBBoxRows : 0;
-    const i32 k_blocks = static_cast<i32>(sched::ceil_div(params.k, D::kBlockK));
-    sched::Schedule<C> schedule(params, rank);
-    pipe::Cursor<C.stages> at;
+    constexpr bool kHasTails = C.groups == Groups::KGrouped;
+    sched::Schedule<C> schedule(params, kShareA || kShareB ? ptx::cluster_rank() : 0);
     sched::Tile tile;
     const bool is_copier = ptx::elect_one();
     if (!kWholeWarp && !is_copier) return;
     while (schedule.next(tile)) {
-      const i32 a_row = tile.row + static_cast<i32>(a_part);
-      const i32 b_row = tile.col + static_cast<i32>(b_part);
-      const i32 group = schedule.group(tile);
+      const i32 k = schedule.k_begin(), count = schedule.k_count();
+      const i32 blocks =
+          kHasTails ? count / D::kBlockK : static_cast<i32>(sched::ceil_div(count, D::kBlockK));
       if (is_copier) {
-        for (i32 kb = 0; kb < k_blocks; ++kb, at.advance()) {
+        const i32 group = schedule.group(tile);
+        for (i32 kb = 0; kb < blocks; ++kb, at.advance()) {
           smem.ring.wait_empty(at);
-          smem.ring.expect(at, D::kABytes + D::kBBytes);
-          u64* bar = smem.ring.full_bar(at);
-          load<C.a_major, D::kABoxRows, kShareA, false>(
-              smem.a[at.slot] + a_part * layout::kRowBytes, params.a, bar, kb * D::kBlockK, a_row,
-              0);
-          load<C.b_major, D::kBBoxRows, kShareB, C.groups != Groups::Dense>(
-              smem.b[at.slot] + b_part * layout::kRowBytes, params.b, bar, kb * D::kBlockK, b_row,
-              group);
+          copy(smem.ring.full_bar(at), tile, group, k + kb * D::kBlockK);
         }
       }
       // Why: uniform registers are the warp's; lanes that ran ahead would change the copier's.
       if constexpr (kWholeWarp) ptx::warp_sync();
+      if constexpr (kHasTails) {
+        const i32 left = count - blocks * D::kBlockK;
+        if (left > 0) {
+          copy_tail(tile, k + blocks * D::kBlockK, static_cast<u32>(left), is_copier,
+                    threadIdx.x % 32);
+        }
+      }
     }
   }
 };
@@ -146,6 +194,13 @@ struct Bf16Math {
     const u32 address = ptx::shared_address(tile);
     return major == Major::K ? layout::swizzle128_descriptor(address)
                              : layout::mn_major_descriptor(address);
+  }
+
+  static constexpr bool kMayBeEmpty = C.groups == Groups::KGrouped;  // a tile may have no K
+
+  DG_DEVICE static void clear(Sum& sum) {
+#pragma unroll
+    for (int i = 0; i < C.block_n / 2; ++i) sum[i] = 0.0f;
   }
 
   // One slot: 64 along K.
@@ -168,17 +223,20 @@ struct Bf16Math {
     const u64 a = descriptor(C.a_major, smem.a[0] + first_row * layout::kRowBytes);
     const u64 b = descriptor(C.b_major, smem.b[0]);
     const u32 report = smem.ring.report_to(lane);
-    const i32 k_blocks = static_cast<i32>(sched::ceil_div(params.k, D::kBlockK));
     sched::Schedule<C> schedule(params, rank);
     pipe::Cursor<C.stages> at;
     sched::Tile tile;
     while (schedule.next(tile)) {
+      const i32 k_blocks = static_cast<i32>(sched::ceil_div(schedule.k_count(), D::kBlockK));
+      // A group without K leaves d as it is.
+      if (kMayBeEmpty && C.add_to == AddTo::D && k_blocks == 0) continue;
       Sum sum;
+      if constexpr (kMayBeEmpty) clear(sum);
       u32 before = 0;
       for (i32 kb = 0; kb < k_blocks; ++kb) {
         smem.ring.wait_full(at);
         multiply(sum, a + at.slot * layout::descriptor_bytes(D::kABytes),
-                 b + at.slot * layout::descriptor_bytes(D::kBBytes), kb > 0);
+                 b + at.slot * layout::descriptor_bytes(D::kBBytes), kMayBeEmpty || kb > 0);
         ptx::wgmma_wait<1>();  // the slot before this one has been read
         if (kb > 0) smem.ring.release(report, before, lane);
         before = at.slot;
@@ -186,11 +244,8 @@ struct Bf16Math {
       }
       ptx::wgmma_wait<0>();
       ptx::wgmma_use(sum);
-      smem.ring.release(report, before, lane);
-      if (!schedule.computes(tile, tile.row + first_row)) {
-#pragma unroll
-        for (int i = 0; i < C.block_n / 2; ++i) sum[i] = 0.0f;
-      }
+      if (!kMayBeEmpty || k_blocks > 0) smem.ring.release(report, before, lane);
+      if (!schedule.computes(tile, tile.row + first_row)) clear(sum);
       epi::store_tile<C>(schedule, tile, sum, smem.stage[warp], params,
                          first_row + static_cast<i32>(warp % 4 * 16));
     }
@@ -209,6 +264,7 @@ DG_DEVICE void bf16_gemm(const GemmParams& params, u8* shared) {
     ptx::prefetch_tensor_map(&params.a);
     ptx::prefetch_tensor_map(&params.b);
     ptx::prefetch_tensor_map(&params.d);
+    ptx::mbarrier_init(&smem.tail, 1);
     smem.ring.init(1, 4 * C.math_warpgroups);
   }
   __syncthreads();
@@ -220,7 +276,7 @@ DG_DEVICE void bf16_gemm(const GemmParams& params, u8* shared) {
   if (warpgroup == C.math_warpgroups) {
     ptx::release_registers<D::kLoaderRegs>();
     const u32 warp = __shfl_sync(0xffffffff, threadIdx.x / 32 % 4, 0);
-    if (warp == 0) Bf16Copy<C>::run(params, smem, rank);
+    if (warp == 0) Bf16Copy<C>(params, smem, rank).run();
     ptx::warp_sync();
   } else {
     ptx::acquire_registers<D::kMathRegs>();
