@@ -25,15 +25,17 @@ DG_DEVICE void store_rows_by_use(const Schedule& schedule, const sched::Tile& ti
     T* to = d + (tile.local_row + r) * stride;
 #pragma unroll
     for (int j = 0; j < N / 8; ++j) {
-      const float first = sum[4 * j + 2 * half], second = sum[4 * j + 2 * half + 1];
-      const i32 at = col + 8 * j + lane % 4 * 2;
+      const float* pair = sum + 4 * j + 2 * half;
+      const bool is_zero = use == sched::RowUse::Zero;
       if constexpr (sizeof(T) == sizeof(float)) {
-        if (at < num_cols) to[at] = use == sched::RowUse::Zero ? 0.0f : first;
-        if (at + 1 < num_cols) to[at + 1] = use == sched::RowUse::Zero ? 0.0f : second;
+        const i32 at = col + 8 * j + lane % 4 * 2;
+        if (at < num_cols) to[at] = is_zero ? 0.0f : pair[0];
+        if (at + 1 < num_cols) to[at + 1] = is_zero ? 0.0f : pair[1];
       } else {
-        const u32 pair = use == sched::RowUse::Zero ? 0 : ptx::pack_bf16(first, second);
-        if (at < num_cols) to[at] = static_cast<u16>(pair);
-        if (at + 1 < num_cols) to[at + 1] = static_cast<u16>(pair >> 16);
+        const u32 packed = is_zero ? 0 : ptx::pack_bf16(pair[0], pair[1]);
+        const i32 at = col + 8 * j + lane % 4 * 2;
+        if (at < num_cols) to[at] = static_cast<u16>(packed);
+        if (at + 1 < num_cols) to[at + 1] = static_cast<u16>(packed >> 16);
       }
     }
   }

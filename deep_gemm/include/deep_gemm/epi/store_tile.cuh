@@ -37,16 +37,18 @@ DG_DEVICE void store_tile(const Schedule& schedule, const sched::Tile& tile,
                           i32 row) {
   if (tile.row + row >= tile.row_end) return;
   if constexpr (C.add_to == AddTo::C) add_c<C>(tile, sum, params, row);
-  if (!schedule.is_whole(tile, tile.row + row)) {
+  if (schedule.is_whole(tile, tile.row + row)) {
+    if constexpr (C.d_type == OutputType::F32) {
+      store_rows_f32<C.block_n, C.store_slots, C.add_to == AddTo::D>(
+          sum, stage, params.d, tile.col, tile.local_row + row, tile.group);
+    } else {
+      store_rows_bf16<C.block_n, C.store_slots>(sum, stage, params.d, tile.col,
+                                                tile.local_row + row, tile.group);
+    }
+  } else {
     using T = typename ElementOf<C.d_type>::T;
     T* d = static_cast<T*>(params.d_data) + tile.group * params.d_group;
     store_rows_by_use<C.block_n>(schedule, tile, sum, d, params.d_row, tile.col, params.n, row);
-  } else if constexpr (C.d_type == OutputType::F32) {
-    store_rows_f32<C.block_n, C.store_slots, C.add_to == AddTo::D>(
-        sum, stage, params.d, tile.col, tile.local_row + row, tile.group);
-  } else {
-    store_rows_bf16<C.block_n, C.store_slots>(sum, stage, params.d, tile.col, tile.local_row + row,
-                                              tile.group);
   }
 }
 
