@@ -49,7 +49,7 @@
 // cache_verify    {"checked": 12, "damaged": ["..."]}
 // cache_prune     max_bytes
 //                 {"removed": 3, "bytes": 12345, "bytes_left": 99}
-// cache_pack      file; requests? (digests; all without it)
+// cache_pack      file; requests? (digests; without it all but those of shipped layers)
 //                 {"packed": 12, "file": "..."}
 // cache_unpack    file
 //                 {"unpacked": 12, "file": "..."}

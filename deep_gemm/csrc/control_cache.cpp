@@ -1,4 +1,5 @@
 // Questions about the kernel cache: one cache serves every back end.
+#include <algorithm>
 #include <charconv>
 
 #include <deep_gemm/csrc/control_answers.hpp>
@@ -15,6 +16,13 @@ std::filesystem::path file_of(const Arguments& arguments) {
   const std::string file = value_of(arguments, "file");
   if (file.empty()) refuse(Rule::Described, {"cache", "file", "nothing"}, {"the path of a pack"});
   return file;
+}
+
+// Installed beside the package: it travels as a wheel.
+bool is_shipped(const deep_jit::DiskCache::Entry& entry) {
+  const auto& folders = host_jit().config.shipped_kernels;
+  const auto layer = entry.dir.parent_path().parent_path();
+  return std::find(folders.begin(), folders.end(), layer) != folders.end();
 }
 
 }  // namespace
@@ -67,10 +75,11 @@ json cache_prune(const Arguments& arguments) {
 json cache_pack(const Arguments& arguments) {
   const auto file = file_of(arguments);
   auto entries = cache().list();
-  if (const std::string chosen = value_of(arguments, "requests"); !chosen.empty())
-    std::erase_if(entries, [&](const auto& entry) {
-      return chosen.find(entry.manifest.request) == std::string::npos;
-    });
+  const std::string chosen = value_of(arguments, "requests");
+  std::erase_if(entries, [&](const auto& entry) {
+    return chosen.empty() ? is_shipped(entry)
+                          : chosen.find(entry.manifest.request) == std::string::npos;
+  });
   cache().pack(entries, file);
   json answer = json::object();
   answer["packed"] = entries.size();

@@ -141,6 +141,19 @@ def test_a_machine_without_a_compiler_finds_every_kernel(machine: Machine) -> No
     assert list(machine.home.iterdir()) == []
 
 
+def test_it_goes_into_no_pack_unless_it_is_asked_for(machine: Machine) -> None:
+    file = machine.home / "all.pack"
+    code = f"""
+import json, deep_gemm
+from deep_gemm import _ops
+(kernel,) = deep_gemm.precompile("get_paged_mqa_logits_metadata", arch="90a")["kernels"]
+packed = [_ops.query("cache_pack", file={str(file)!r}, requests=digest)["packed"]
+          for digest in (None, kernel["request"])]
+print(json.dumps(packed))
+"""
+    assert json.loads(machine.run(code).stdout) == [0, 1]
+
+
 def test_a_kernel_that_is_not_in_it_is_refused_by_forbid(machine: Machine) -> None:
     machine.run(
         "import deep_gemm\n"

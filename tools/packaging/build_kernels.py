@@ -80,8 +80,8 @@ def _compile(ops: list[str], num_threads: int | None) -> None:
             _show(compiled, event)
 
     deep_gemm.set_event_callback(count if sys.stderr.isatty() else None)
-    for text in ops:
-        op, *sizes = text.split()
+    for asked in ops:
+        op, *sizes = asked.split()
         keys = {
             name: list(map(int, size.split(","))) for name, size in (s.split("=") for s in sizes)
         }

@@ -135,6 +135,26 @@ def test_precompile_without_sizes_is_wrong_usage(capsys: pytest.CaptureFixture[s
     assert "--model" in capsys.readouterr().err
 
 
+def test_precompile_lists_what_an_operator_without_a_matrix_needs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sizes = ["--heads", "64", "--head-dim", "128", "--block-kv", "64", "--next-n", "1", "2"]
+    argv = ["precompile", "fp8_paged_mqa_logits", *sizes, "--arch", "90a", "--dry-run"]
+    code, out = run(capsys, *argv, "--json")
+    names = [kernel["name"] for kernel in json.loads(out)["kernels"]]
+    assert code == 0 and names.count("sm90_fp8_paged_mqa_logits") == 2
+    assert "sm90_fp8_paged_mqa_logits" in run(capsys, *argv)[1]
+
+
+def test_precompile_all_lists_every_family(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out = run(capsys, "precompile", "--all", "--arch", "90a", "--dry-run", "--json")
+    names = {kernel["name"] for kernel in json.loads(out)["kernels"]}
+    families = ("_bf16_gemm", "m_grouped_", "k_grouped_", "tf32_hc", "mqa_logits", "metadata")
+    assert code == 0 and all(any(part in name for name in names) for part in families)
+    for wrong in (["precompile", "--all", "fp8_gemm_nt"], ["precompile"]):
+        assert run(capsys, *wrong)[0] == 2
+
+
 def test_errors_go_to_stderr_with_their_kind(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["precompile", "softmax", "--n", "64", "--k", "64"]) == 1
     captured = capsys.readouterr()

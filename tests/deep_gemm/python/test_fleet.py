@@ -112,6 +112,20 @@ def test_the_shapes_of_a_model_are_split_as_tensor_parallel_ranks_hold_them() ->
     assert fleet.Linear("x", "op", 5120, 64, "n").of_rank(7).n == 5120
 
 
+@pytest.mark.parametrize("model", sorted(fleet.MODELS))
+def test_everything_of_a_model_is_a_question_that_precompile_answers(model: str) -> None:
+    whole = fleet.calls(model, 8)
+    assert set(fleet.linears(model, 8)) <= set(whole)
+    for one in whole:
+        answer = deep_gemm._ops.query(
+            "precompile", **one.question(), arch="90a", device="cuda", dry_run=1
+        )
+        assert answer["kernels"], one
+        assert one.size
+    logits = {one.op for one in whole if isinstance(one, fleet.Logits)}
+    assert bool(logits) is (model in fleet.LOGITS)
+
+
 def test_newer_models_are_older_ones_with_more_layers() -> None:
     assert set(fleet.linears("deepseek-v3")) < set(fleet.linears("deepseek-v3.2"))
     assert {"qwen3-235b-a22b", "qwen3-30b-a3b"} <= set(fleet.MODELS)
