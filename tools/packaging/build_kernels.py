@@ -82,9 +82,8 @@ def _compile(ops: list[str], num_threads: int | None) -> None:
     deep_gemm.set_event_callback(count if sys.stderr.isatty() else None)
     for asked in ops:
         op, *sizes = asked.split()
-        keys = {
-            name: list(map(int, size.split(","))) for name, size in (s.split("=") for s in sizes)
-        }
+        pairs = (size.split("=") for size in sizes)
+        keys: dict[str, Any] = {name: list(map(int, text.split(","))) for name, text in pairs}
         deep_gemm.precompile(op, arch=ARCH, num_threads=num_threads, **keys)
     deep_gemm.set_event_callback(None)
 

@@ -15,7 +15,7 @@ def _kernel_wheel_impl(ctx):
 dj_kernel_wheel = rule(
     implementation = _kernel_wheel_impl,
     doc = "A folder with one wheel in it: every kernel that the planner can pick on sm_90a. Takes " +
-          "every processor for a quarter of an hour, and no GPU.",
+          "every processor, 22 minutes of them in all, and no GPU.",
     attrs = {
         "nvrtc": attr.label(
             allow_single_file = True,
