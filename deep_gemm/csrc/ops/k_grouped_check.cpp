@@ -177,13 +177,12 @@ GroupedProblem check_k_grouped(const KGroupedFacts& f) {
           "one size (or end) along k a group", p.num_groups);
   lower_alignments(p, 0, p.d_group * dtype_bytes(f.d.dtype));
   // Where k is contiguous, a group starts where its part of k does.
-  const std::int64_t start = f.use_ends ? f.alignment : p.gemm.a_scale.gran_k;
-  if (!is_rows) {
-    if (start % p.gemm.a_scale.gran_k != 0)
-      refuse(Rule::GroupAlignmentK, {f.op, "mk_alignment", std::to_string(f.alignment)},
-             {p.gemm.a_scale.gran_k});
-    lower_alignments(p, f.a.dtype == DType::Int8 ? start / 2 : start, 0);
-  }
+  const std::int64_t multiple = is_rows ? 1 : p.gemm.a_scale.gran_k;
+  const std::int64_t start = f.use_ends ? f.alignment : multiple;
+  if (start % multiple != 0)
+    refuse(Rule::GroupAlignmentK, {f.op, "mk_alignment", std::to_string(f.alignment)}, {multiple});
+  if (p.gemm.a.major == Major::K || p.gemm.b.major == Major::K)
+    lower_alignments(p, start * dtype_bytes(f.a.dtype) / (f.a.dtype == DType::Int8 ? 2 : 1), 0);
   return p;
 }
 

@@ -185,6 +185,23 @@ TEST(GroupedCheck, ContiguousLayoutsShareRows) {
   }
 }
 
+TEST(GroupedCheck, GroupsAlongAContiguousKStartWhereTheirSizesSay) {
+  KGroupedFacts f;
+  f.op = "k_grouped_bf16_gemm_tn_contiguous";
+  f.a = tensor(DType::BFloat16, {512, 64});
+  f.b = tensor(DType::BFloat16, {512, 96});
+  f.d = tensor(DType::Float32, {2, 64, 96});
+  f.layout = tensor(DType::Int32, {2});
+  f.ks = {131, 381};
+  CHECK_EQ(check_k_grouped(f).gemm.alignment, 16);
+  f.b.strides = {1, 512};  // a view whose k is contiguous
+  CHECK_EQ(check_k_grouped(f).gemm.alignment, 2);
+  f.use_ends = true;
+  CHECK_EQ(check_k_grouped(f).gemm.alignment, 16);
+  f.alignment = 4;
+  CHECK_EQ(check_k_grouped(f).gemm.alignment, 8);
+}
+
 TEST(GroupedCheck, GroupsThatStartBesideAnAlignedAddressLowerWhatIsKnown) {
   MGroupedFacts f = masked();
   f.b.strides[0] = 256 * 512 + 8;
