@@ -27,7 +27,7 @@ _REASONS = {
     "NVFP4SymmBuffer": _MEGA,
     "get_symm_buffer_": _MEGA,
     "get_block_m_for_": _MEGA,
-    "get_bf16_mega_gate_config": _MEGA,
+    "get_bf16_mega_gate_config": "bf16_mega_gate has no configuration to choose",
     "set_compile_mode": "there is no such mode: precompile(...) and DG_JIT_MODE take its place",
     "get_compile_mode": "there is no such mode: precompile(...) and DG_JIT_MODE take its place",
 }

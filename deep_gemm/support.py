@@ -77,6 +77,8 @@ def _described(op: str, given: dict[str, Any]) -> dict[str, Any] | None:
     """The call by the keys of its family; None: they are the arguments."""
     if op.endswith("sparse_mqa_logits"):
         return _sparse_logits.described(op, given)
+    if op.endswith("sparse_mqa_logits_metadata"):
+        return _sparse_logits.described_metadata(op, given)
     if op.endswith("mqa_logits"):
         return _logits.described(op, given)
     return _gate.described(given) if op == "bf16_mega_gate" else None

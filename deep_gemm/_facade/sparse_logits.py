@@ -164,3 +164,14 @@ def described(op: str, given: dict[str, Any]) -> dict[str, torch.Tensor | int | 
         return lines | {"kv_cache": given["kv_cache"]}
     kv, kv_scale = pair(op, "kv", given["kv"])
     return lines | {"kv": kv, "kv_scale": kv_scale}
+
+
+def described_metadata(op: str, given: dict[str, Any]) -> dict[str, torch.Tensor | int | None]:
+    """The same of a metadata call (csrc/described_schedule.cpp)."""
+    lines = dict(given)
+    _require_qk_dtype(op, lines.pop("qk_dtype"))
+    if "context_lens" in lines:
+        lines["context_lens"] = lines["context_lens"].reshape(-1)
+    if "use_unaligned_ks" in lines:
+        lines["use_unaligned_ks"] = int(lines["use_unaligned_ks"])
+    return lines

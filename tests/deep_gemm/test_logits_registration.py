@@ -169,6 +169,26 @@ def test_a_wrong_choice_of_blocks_is_refused_by_rule(change: dict[str, Any], rul
     assert "Fix: " in str(caught.value)
 
 
+def test_support_of_metadata_is_answered_like_the_call() -> None:
+    lengths = torch.ones(5, 1, dtype=torch.int32)
+    name = "get_paged_mqa_logits_metadata"
+    assert deep_gemm.supports(name, lengths, 64, 4) == (True, "")
+    ok, why = deep_gemm.supports(name, lengths.flatten(), 64, 4)
+    assert not ok and "LOGITS_RANK" in why
+    flat = lengths.flatten()
+    assert deep_gemm.supports("get_mqa_logits_metadata", flat, flat, 64, 8) == (True, "")
+    blocks = torch.zeros(5, 4, dtype=torch.int32)
+    name = "get_sparse_mqa_logits_metadata"
+    call = flat, flat, 64, blocks
+    for arch in (None, "80", "90a", "x86-64-v3"):
+        assert deep_gemm.supports(name, *call, torch.int8, 16, arch=arch) == (True, "")
+    for dtype, block, rule in [(torch.int8, 32, "SPARSE_BLOCK"), (torch.half, 16, "LOGITS_DTYPE")]:
+        ok, why = deep_gemm.supports(name, *call, dtype, block)
+        assert not ok and rule in why
+    name = "get_paged_sparse_mqa_logits_metadata"
+    assert deep_gemm.supports(name, lengths, blocks, None, 64, blocks, torch.int8, 16)[0]
+
+
 def test_metadata_of_another_call_is_refused() -> None:
     call = sparse_logits.SparseCase(LogitsCase(5, 90, 8, 64, "fp4"), 4, 16).contiguous("cpu")
     with pytest.raises(errors.InvalidArgument, match="SPARSE_METADATA"):

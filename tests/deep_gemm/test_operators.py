@@ -71,7 +71,7 @@ def test_on_a_gpu_it_gives_what_it_has_to(name: str) -> None:
 
 
 @pytest.mark.parametrize("arch", ["80", "86", "89", "90a", "100", "103", "120"])
-@pytest.mark.parametrize("name", [name for name in OWN if "metadata" not in name])
+@pytest.mark.parametrize("name", OWN)
 def test_every_generation_supports_the_call(name: str, arch: str) -> None:
     ok, why = is_supported(name, arch)
     assert ok, why

@@ -474,7 +474,7 @@ def _paged_logits(name: str) -> Sample:
 
     def run(**x: torch.Tensor) -> Result:
         slots = deep_gemm.get_num_sms() if x["q"].is_cuda else SLOTS
-        meta = deep_gemm.get_paged_mqa_logits_metadata(x["lens"], 64, slots)
+        meta = _call("get_paged_mqa_logits_metadata", x["lens"], 64, slots)
         rest = x["cache"], x["weights"], x["lens"], x["table"], meta, 90
         if kind == "fp8":
             return _call("fp8_paged_mqa_logits", x["q"], *rest)
@@ -491,8 +491,8 @@ def _paged_logits(name: str) -> Sample:
 def _metadata(name: str) -> Sample:
     def run(**x: torch.Tensor) -> Result:
         if "paged" in name:
-            return deep_gemm.get_paged_mqa_logits_metadata(x["lens"], 64, SLOTS)
-        return deep_gemm.get_mqa_logits_metadata(x["starts"], x["ends"], 90, 8)
+            return _call("get_paged_mqa_logits_metadata", x["lens"], 64, SLOTS)
+        return _call("get_mqa_logits_metadata", x["starts"], x["ends"], 90, 8)
 
     def want(**x: torch.Tensor) -> Result:
         if "paged" not in name:
@@ -519,11 +519,24 @@ def _sparse(name: str) -> Sample:
 
     def meta(**x: torch.Tensor) -> torch.Tensor:
         if is_paged:
-            return deep_gemm.get_paged_sparse_mqa_logits_metadata(
-                x["lens"], x["table"], None, 64, x["blocks"], torch.int8, 16
+            return _call(
+                "get_paged_sparse_mqa_logits_metadata",
+                x["lens"],
+                x["table"],
+                None,
+                64,
+                x["blocks"],
+                torch.int8,
+                16,
             )
-        return deep_gemm.get_sparse_mqa_logits_metadata(
-            x["starts"], x["ends"], 190, x["blocks"], torch.int8, 16
+        return _call(
+            "get_sparse_mqa_logits_metadata",
+            x["starts"],
+            x["ends"],
+            190,
+            x["blocks"],
+            torch.int8,
+            16,
         )
 
     def run(**x: torch.Tensor) -> Result:
