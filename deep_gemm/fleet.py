@@ -25,6 +25,7 @@ import torch.distributed as dist
 
 from . import _ops, errors, support
 from ._models import LOGITS, MODELS, Linear, Logits, calls, linears
+from ._question import device_of_arch
 
 __all__ = [
     "LOGITS",
@@ -138,7 +139,7 @@ def precompile_linears(
     each row that this rank compiled.
     """
     report = Report()
-    device = support.device_of_arch(arch)
+    device = device_of_arch(arch)
     shared: dict[str, Any] = {"arch": arch, "device": device}
     questions = _questions(shapes, report)
     rank = 0 if group is None else dist.get_rank(group)
