@@ -235,7 +235,7 @@ def contiguous_logits(op: str, heads: int, dim: int, chance: random.Random) -> C
 
 
 def sparse_logits(op: str, heads: int, dim: int, chance: random.Random) -> Call:
-    rows, chosen, block = chance.choice((1, 5, 2000)), chance.choice((2, 64, 500)), 8
+    rows, chosen, block = chance.choice((1, 5, 2000)), chance.choice((4, 64, 500)), 8
     block *= chance.choice((1, 2))
     kind = chance.choice(("fp8", "mx", "fp4"))
     stored = "fp4" if kind == "fp4" else "fp8"
