@@ -71,6 +71,10 @@ def _dense(make: _Maker, name: str, rows: int) -> list[Any]:
     d, c = make.new(rows, SIZE), make.scale(rows, SIZE)
     if name.startswith("bf16"):
         return [make.bf16(*a_shape), make.bf16(SIZE, SIZE), d, c, 2.0]
+    if name.startswith("fp4"):
+        operands = [make.fp4(rows, SIZE // 2), make.scale(rows, 1)]
+        operands += [make.fp4(SIZE, SIZE // 2), make.scale(SIZE, 1)]
+        return [*operands, d, c, 1, 1, 128, 128, False, 2.0]
     a_scale = make.scale(1, rows) if a_is_k_m else make.scale(rows, 1)
     operands = [make.fp8(*a_shape), a_scale, make.fp8(SIZE, SIZE), make.scale(1, 1)]
     return [*operands, d, c, 1, 128, 128, 128, False, 2.0]
@@ -135,6 +139,27 @@ def _logits(make: _Maker, name: str, rows: int) -> list[Any]:
     return [*operands, keys, False, *wish, None]
 
 
+def _sparse_logits(make: _Maker, name: str, rows: int) -> list[Any]:
+    heads, block, chosen, page = 4, 8, 4, 16
+    keys = block * chosen
+    blocks = make.int32(*[*range(chosen)] * rows).view(rows, chosen)
+    q, weights = make.fp8(rows, heads, 32), make.scale(rows, heads)
+    ends = make.int32(*[keys] * rows)
+    if "paged" not in name:
+        starts = make.int32(*[0] * rows)
+        metadata = _ops.op("get_sparse_mqa_logits_metadata")(
+            starts, ends, keys, blocks, block, False
+        )
+        kv, scale = make.fp8(keys, 32), make.scale(keys)
+        return [q, None, kv, scale, weights, metadata, chosen, block]
+    cache = torch.zeros(2 * rows, page, 1, 36, dtype=torch.uint8, device=make.device)
+    table = make.int32(*range(2 * rows)).view(rows, 2)
+    metadata = _ops.op("get_paged_sparse_mqa_logits_metadata")(
+        ends, table, None, page, blocks, block
+    )
+    return [q, None, cache, weights, metadata, chosen, block]
+
+
 def _einsum(make: _Maker, name: str, rows: int) -> list[Any]:
     d = make.new(rows, GROUPS, SIZE)
     if name == "einsum":
@@ -158,6 +183,8 @@ def operator_call(name: str, rows: int = 5, device: str = "cpu") -> OperatorCall
         if name.startswith("tf32_hc")
         else _einsum(make, name, rows)
         if "einsum" in name
+        else _sparse_logits(make, name, rows)
+        if "sparse" in name
         else _logits(make, name, rows)
         if "logits" in name
         else _k_grouped(make, name, rows)
