@@ -118,3 +118,10 @@ def test_bazels_wheel_declares_every_file_that_setuptools_ships() -> None:
     }
     shipped = {name for name in shipped if not name.startswith("deep_gemm/csrc/")}
     assert sorted(shipped ^ declared) == []
+
+
+def test_every_committed_output_is_data_of_some_test() -> None:
+    folder = ROOT / "tests/golden"
+    text = (folder / "BUILD.bazel").read_text()
+    files = [path.relative_to(folder).as_posix() for path in tree.files(folder)]
+    assert [name for name in files if name != "BUILD.bazel" and f'"{name}"' not in text] == []
