@@ -7,7 +7,6 @@ Longer than usual: one short test a case.
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 import torch
@@ -17,8 +16,9 @@ from deep_gemm import errors
 from tests.support.cases import GemmCase, bf16_operands, poisoned
 from tests.support.devices import DEVICES, NEEDS_CUDA
 from tests.support.logits import LogitsCase, expected_paged, run_paged
+from tools.checks import tree
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = tree.root()
 on_every_device = pytest.mark.parametrize("device", DEVICES)
 
 Pair = tuple[torch.Tensor, torch.Tensor]

@@ -120,6 +120,22 @@ def test_bazels_wheel_declares_every_file_that_setuptools_ships() -> None:
     assert sorted(shipped ^ declared) == []
 
 
+def test_every_test_file_is_run_by_a_target() -> None:
+    run = {
+        f"{package}/{source}"
+        for package, target in build_files.all_targets(ROOT)
+        for source in target.values.get("srcs", [])
+    }
+    # Workspaces and packages of consumers have build files of their own.
+    files = [
+        path.relative_to(ROOT).as_posix()
+        for path in tree.files(ROOT / "tests")
+        if (path.name.startswith("test_") and path.suffix == ".py") or path.stem.endswith("_test")
+    ]
+    assert len(files) > 100
+    assert [name for name in files if name not in run] == []
+
+
 def test_every_committed_output_is_data_of_some_test() -> None:
     folder = ROOT / "tests/golden"
     text = (folder / "BUILD.bazel").read_text()
