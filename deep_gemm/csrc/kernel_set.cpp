@@ -72,19 +72,6 @@ std::vector<OutputType> output_types(const KernelWish& wish) {
   return {OutputType::Bf16, OutputType::F32};
 }
 
-TensorFacts contiguous(DType dtype, std::initializer_list<std::int64_t> sizes) {
-  TensorFacts t;
-  t.dtype = dtype;
-  t.rank = static_cast<int>(sizes.size());
-  std::copy(sizes.begin(), sizes.end(), t.sizes.begin());
-  std::int64_t stride = 1;
-  for (auto i = sizes.size(); i-- > 0;) {
-    t.strides[i] = stride;
-    stride *= t.sizes[i];
-  }
-  return t;
-}
-
 TensorFacts operand(ElementType type, std::initializer_list<std::int64_t> sizes) {
   if (type == ElementType::Bf16) return contiguous(DType::BFloat16, sizes);
   if (type == ElementType::E4m3) return contiguous(DType::Float8E4m3, sizes);

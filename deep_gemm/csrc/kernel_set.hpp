@@ -78,7 +78,6 @@ std::vector<OperandTypes> operand_types(std::string_view op);
 std::vector<std::int64_t> granularities(const KernelWish& wish);
 std::vector<OutputType> output_types(const KernelWish& wish);
 
-TensorFacts contiguous(DType dtype, std::initializer_list<std::int64_t> sizes);
 // Two FP4 values share a byte along the last dimension. Rank 0: these sizes have no such tensor.
 TensorFacts operand(ElementType type, std::initializer_list<std::int64_t> sizes);
 DType dtype_of(OutputType type);

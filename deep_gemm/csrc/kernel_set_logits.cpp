@@ -96,18 +96,22 @@ void add_sparse(const KernelWish& wish, const DeviceTraits& traits, const Knobs&
   }
 }
 
-void add_schedule(const KernelWish& wish, const DeviceTraits& traits, const Knobs&,
-                  Kernels& kernels) {
+// A kernel that every call shares, one a device.
+void add_one(const KernelWish& wish, const DeviceTraits& traits, KernelSource (*host)(),
+             KernelSource (*portable)(), Kernels& kernels) {
   if (traits.is_cuda() && traits.compute < 80)
     refuse(Rule::NoKernelForDevice, {wish.op, "arch", traits.arch}, {"cuda arch " + traits.arch});
-  kernels.add(traits.is_cuda() ? portable_logits_schedule_source() : host_logits_schedule_source());
+  kernels.add(traits.is_cuda() ? portable() : host());
+}
+
+void add_schedule(const KernelWish& wish, const DeviceTraits& traits, const Knobs&,
+                  Kernels& kernels) {
+  add_one(wish, traits, &host_logits_schedule_source, &portable_logits_schedule_source, kernels);
 }
 
 void add_sparse_schedule(const KernelWish& wish, const DeviceTraits& traits, const Knobs&,
                          Kernels& kernels) {
-  if (traits.is_cuda() && traits.compute < 80)
-    refuse(Rule::NoKernelForDevice, {wish.op, "arch", traits.arch}, {"cuda arch " + traits.arch});
-  kernels.add(traits.is_cuda() ? portable_sparse_schedule_source() : host_sparse_schedule_source());
+  add_one(wish, traits, &host_sparse_schedule_source, &portable_sparse_schedule_source, kernels);
 }
 
 // Torch clears what it answers: there is nothing to compile.

@@ -17,6 +17,7 @@ import pytest
 
 import deep_gemm
 from tests.packaging import wheels
+from tests.support.nvrtc import nvrtc_or_skip
 from tools.packaging.build_kernels import PACKAGE
 
 # Two of a head count (tuned and portable), and one that has no sizes.
@@ -53,8 +54,7 @@ def run_builder(out: Path, *ops: str) -> Path:
 
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if not deep_gemm.doctor()["cuda"]["nvrtc"]["found"]:
-        pytest.skip("not fetched: NVRTC, by DJ_JIT_NVRTC_LIBRARY or under nvidia/*/lib")
+    nvrtc_or_skip()
     return run_builder(tmp_path_factory.mktemp("kernels"), *OPS)
 
 

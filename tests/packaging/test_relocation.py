@@ -13,6 +13,7 @@ import pytest
 
 import deep_gemm
 from tests.packaging import wheels
+from tests.support.nvrtc import nvrtc_or_skip
 
 # One of each family, on the CPU; the sums tell results apart.
 USE = """
@@ -115,8 +116,7 @@ def test_a_cache_serves_a_machine_without_compiler_under_forbid(
 def test_kernels_of_gpus_go_the_same_way(
     environments: tuple[Environment, Environment], tmp_path: Path
 ) -> None:
-    if not deep_gemm.doctor()["cuda"]["nvrtc"]["found"]:
-        pytest.skip("not fetched: NVRTC, by DJ_JIT_NVRTC_LIBRARY or under nvidia/*/lib")
+    nvrtc_or_skip()
     maker, user = environments
     ask = """
 import json, deep_gemm

@@ -1,5 +1,6 @@
 #include <deep_gemm/csrc/problem/tensor_facts.hpp>
 
+#include <algorithm>
 #include <deep_jit/utils/str.hpp>
 
 namespace deep_gemm {
@@ -66,6 +67,19 @@ std::string device_name(DeviceKind kind, int index) {
 std::string TensorFacts::to_string() const {
   return deep_jit::str::format("{} {}, strides {}, {}", dtype_name(dtype), tuple(sizes, rank),
                                tuple(strides, rank), device_name(device, device_index));
+}
+
+TensorFacts contiguous(DType dtype, std::initializer_list<std::int64_t> sizes) {
+  TensorFacts t;
+  t.dtype = dtype;
+  t.rank = static_cast<int>(sizes.size());
+  std::copy(sizes.begin(), sizes.end(), t.sizes.begin());
+  std::int64_t stride = 1;
+  for (auto i = sizes.size(); i-- > 0;) {
+    t.strides[i] = stride;
+    stride *= t.sizes[i];
+  }
+  return t;
 }
 
 }  // namespace deep_gemm

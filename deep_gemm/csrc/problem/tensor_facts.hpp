@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -45,6 +46,9 @@ struct TensorFacts {
 
   std::string to_string() const;
 };
+
+// On the CPU, rows packed; kMaxRank sizes at most.
+TensorFacts contiguous(DType dtype, std::initializer_list<std::int64_t> sizes);
 
 std::string_view dtype_name(DType dtype);             // torch's, without "torch."
 DType dtype_from_name(std::string_view name);         // Other when unknown

@@ -11,35 +11,21 @@ using namespace deep_gemm::ops;
 
 namespace {
 
-TensorFacts tensor(DType dtype, std::initializer_list<std::int64_t> sizes) {
-  TensorFacts t;
-  t.dtype = dtype;
-  t.rank = static_cast<int>(sizes.size());
-  std::int64_t stride = 1;
-  for (int i = t.rank - 1; i >= 0; --i) {
-    const auto at = static_cast<std::size_t>(i);
-    t.sizes[at] = sizes.begin()[i];
-    t.strides[at] = stride;
-    stride *= t.sizes[at];
-  }
-  return t;
-}
-
 // 6 tokens of 128 elements, 4 of 64 experts each, with everything that may be given.
 GateFacts legal() {
-  return {.x = tensor(DType::BFloat16, {6, 128}),
-          .weight = tensor(DType::BFloat16, {64, 128}),
+  return {.x = contiguous(DType::BFloat16, {6, 128}),
+          .weight = contiguous(DType::BFloat16, {64, 128}),
           .topk = 4,
-          .indices = tensor(DType::Int64, {6, 4}),
-          .weights = tensor(DType::Float32, {6, 4}),
-          .mask = tensor(DType::Bool, {6}),
-          .bias = tensor(DType::Float32, {64}),
-          .image_bias = tensor(DType::Float32, {64}),
-          .image_mask = tensor(DType::UInt8, {6}),
-          .fixed_mask = tensor(DType::Bool, {6}),
-          .physical_map = tensor(DType::Int32, {64, 3}),
-          .num_copies = tensor(DType::Int64, {64}),
-          .fixed = tensor(DType::Int64, {6, 4})};
+          .indices = contiguous(DType::Int64, {6, 4}),
+          .weights = contiguous(DType::Float32, {6, 4}),
+          .mask = contiguous(DType::Bool, {6}),
+          .bias = contiguous(DType::Float32, {64}),
+          .image_bias = contiguous(DType::Float32, {64}),
+          .image_mask = contiguous(DType::UInt8, {6}),
+          .fixed_mask = contiguous(DType::Bool, {6}),
+          .physical_map = contiguous(DType::Int32, {64, 3}),
+          .num_copies = contiguous(DType::Int64, {64}),
+          .fixed = contiguous(DType::Int64, {6, 4})};
 }
 
 struct WrongCall {
@@ -53,18 +39,18 @@ const WrongCall kWrongCalls[] = {
     {Rule::GateDtype, [](GateFacts& f) { f.x.dtype = DType::Float32; }},
     {Rule::GateDtype, [](GateFacts& f) { f.indices.dtype = DType::Int32; }},
     {Rule::GateDtype, [](GateFacts& f) { f.mask->dtype = DType::Float32; }},
-    {Rule::GateShape, [](GateFacts& f) { f.x = tensor(DType::BFloat16, {128}); }},
-    {Rule::GateShape, [](GateFacts& f) { f.weight = tensor(DType::BFloat16, {64, 64}); }},
-    {Rule::GateShape, [](GateFacts& f) { f.fixed = tensor(DType::Int64, {6, 5}); }},
+    {Rule::GateShape, [](GateFacts& f) { f.x = contiguous(DType::BFloat16, {128}); }},
+    {Rule::GateShape, [](GateFacts& f) { f.weight = contiguous(DType::BFloat16, {64, 64}); }},
+    {Rule::GateShape, [](GateFacts& f) { f.fixed = contiguous(DType::Int64, {6, 5}); }},
     {Rule::GateContiguous, [](GateFacts& f) { f.weight.strides[0] = 160; }},
-    {Rule::GateSizes, [](GateFacts& f) { f.x = tensor(DType::BFloat16, {6, 0}); }},
-    {Rule::GateExperts, [](GateFacts& f) { f.weight = tensor(DType::BFloat16, {513, 128}); }},
+    {Rule::GateSizes, [](GateFacts& f) { f.x = contiguous(DType::BFloat16, {6, 0}); }},
+    {Rule::GateExperts, [](GateFacts& f) { f.weight = contiguous(DType::BFloat16, {513, 128}); }},
     {Rule::GateTopk, [](GateFacts& f) { f.topk = 0; }},
     {Rule::GateTopk, [](GateFacts& f) { f.topk = 33; }},
     {Rule::GateTogether, [](GateFacts& f) { f.image_mask.reset(); }},
     {Rule::GateTogether, [](GateFacts& f) { f.physical_map.reset(); }},
     {Rule::GateTogether, [](GateFacts& f) { f.fixed.reset(); }},
-    {Rule::GateCopies, [](GateFacts& f) { f.physical_map = tensor(DType::Int32, {64, 0}); }},
+    {Rule::GateCopies, [](GateFacts& f) { f.physical_map = contiguous(DType::Int32, {64, 0}); }},
 };
 
 }  // namespace
@@ -98,11 +84,11 @@ TEST(GateCheck, ALegalCallBecomesAProblem) {
 
 TEST(GateCheck, StridesOfDirectionsOfSizeOneMeanNothing) {
   GateFacts f = legal();
-  f.x = tensor(DType::BFloat16, {1, 128});
-  f.indices = tensor(DType::Int64, {1, 4});
-  f.weights = tensor(DType::Float32, {1, 4});
-  f.mask = f.image_mask = f.fixed_mask = tensor(DType::Bool, {1});
-  f.fixed = tensor(DType::Int64, {1, 4});
+  f.x = contiguous(DType::BFloat16, {1, 128});
+  f.indices = contiguous(DType::Int64, {1, 4});
+  f.weights = contiguous(DType::Float32, {1, 4});
+  f.mask = f.image_mask = f.fixed_mask = contiguous(DType::Bool, {1});
+  f.fixed = contiguous(DType::Int64, {1, 4});
   f.x.strides[0] = 7;
   CHECK_EQ(check_gate(f).rows, 1);
 }

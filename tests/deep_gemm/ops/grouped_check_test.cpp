@@ -12,31 +12,18 @@ using namespace deep_gemm::ops;
 
 namespace {
 
-TensorFacts tensor(DType dtype, std::initializer_list<std::int64_t> sizes) {
-  TensorFacts t;
-  t.dtype = dtype;
-  t.rank = static_cast<int>(sizes.size());
-  std::copy(sizes.begin(), sizes.end(), t.sizes.begin());
-  std::int64_t stride = 1;
-  for (int i = t.rank - 1; i >= 0; --i) {
-    t.strides[static_cast<std::size_t>(i)] = stride;
-    stride *= t.sizes[static_cast<std::size_t>(i)];
-  }
-  return t;
-}
-
 // 3 groups, n=256, k=512; masked with room for 64 rows each.
 MGroupedFacts masked() {
   MGroupedFacts f;
   f.op = "m_grouped_fp8_gemm_nt_masked";
   f.grouping = Grouping::Counts;
   f.is_scaled = true;
-  f.a = tensor(DType::Float8E4m3, {3, 64, 512});
-  f.a_scale = tensor(DType::Float32, {3, 64, 4});
-  f.b = tensor(DType::Float8E4m3, {3, 256, 512});
-  f.b_scale = tensor(DType::Float32, {3, 2, 4});
-  f.d = tensor(DType::BFloat16, {3, 64, 256});
-  f.layout = tensor(DType::Int32, {3});
+  f.a = contiguous(DType::Float8E4m3, {3, 64, 512});
+  f.a_scale = contiguous(DType::Float32, {3, 64, 4});
+  f.b = contiguous(DType::Float8E4m3, {3, 256, 512});
+  f.b_scale = contiguous(DType::Float32, {3, 2, 4});
+  f.d = contiguous(DType::BFloat16, {3, 64, 256});
+  f.layout = contiguous(DType::Int32, {3});
   return f;
 }
 
@@ -44,10 +31,10 @@ MGroupedFacts contiguous(Grouping grouping) {
   MGroupedFacts f = masked();
   f.op = "m_grouped_fp8_gemm_nt_contiguous";
   f.grouping = grouping;
-  f.a = tensor(DType::Float8E4m3, {384, 512});
-  f.a_scale = tensor(DType::Float32, {384, 4});
-  f.d = tensor(DType::BFloat16, {384, 256});
-  f.layout = tensor(DType::Int32, {grouping == Grouping::Labels ? 384 : 3});
+  f.a = contiguous(DType::Float8E4m3, {384, 512});
+  f.a_scale = contiguous(DType::Float32, {384, 4});
+  f.d = contiguous(DType::BFloat16, {384, 256});
+  f.layout = contiguous(DType::Int32, {grouping == Grouping::Labels ? 384 : 3});
   return f;
 }
 
@@ -57,12 +44,12 @@ KGroupedFacts along_k() {
   f.op = "k_grouped_fp8_gemm_nt_contiguous";
   f.storage = KStorage::Flat;
   f.is_scaled = true;
-  f.a = tensor(DType::Float8E4m3, {512 * 64});
-  f.a_scale = tensor(DType::Float32, {64, 4});
-  f.b = tensor(DType::Float8E4m3, {512 * 96});
-  f.b_scale = tensor(DType::Float32, {96, 4});
-  f.d = tensor(DType::Float32, {2, 64, 96});
-  f.layout = tensor(DType::Int32, {2});
+  f.a = contiguous(DType::Float8E4m3, {512 * 64});
+  f.a_scale = contiguous(DType::Float32, {64, 4});
+  f.b = contiguous(DType::Float8E4m3, {512 * 96});
+  f.b_scale = contiguous(DType::Float32, {96, 4});
+  f.d = contiguous(DType::Float32, {2, 64, 96});
+  f.layout = contiguous(DType::Int32, {2});
   f.ks = {128, 384};
   return f;
 }
@@ -74,8 +61,8 @@ struct WrongCall {
 };
 
 const WrongCall<MGroupedFacts> kWrongMasked[] = {
-    {Rule::RankGroups, [](auto& f) { f.b = tensor(DType::Float8E4m3, {256, 512}); }},
-    {Rule::RankGroups, [](auto& f) { f.d = tensor(DType::BFloat16, {64, 256}); }},
+    {Rule::RankGroups, [](auto& f) { f.b = contiguous(DType::Float8E4m3, {256, 512}); }},
+    {Rule::RankGroups, [](auto& f) { f.d = contiguous(DType::BFloat16, {64, 256}); }},
     {Rule::SameGroups, [](auto& f) { f.a.sizes[0] = 2; }},
     {Rule::SomeGroups,
      [](auto& f) {
@@ -96,7 +83,7 @@ const WrongCall<MGroupedFacts> kWrongMasked[] = {
 
 const WrongCall<KGroupedFacts> kWrongAlongK[] = {
     {Rule::GroupsContiguous, [](auto& f) { f.d.strides[1] = 128; }},
-    {Rule::SameGroups, [](auto& f) { f.c = tensor(DType::Float32, {3, 64, 96}); }},
+    {Rule::SameGroups, [](auto& f) { f.c = contiguous(DType::Float32, {3, 64, 96}); }},
     {Rule::GroupAlignmentK,
      [](auto& f) {
        f.use_ends = true;
@@ -107,7 +94,7 @@ const WrongCall<KGroupedFacts> kWrongAlongK[] = {
     {Rule::KSizesMultiple, [](auto& f) { f.ks = {100, 412}; }},
     {Rule::KSizesSum, [](auto& f) { f.ks = {128, 128}; }},
     {Rule::KGroupedFlat, [](auto& f) { f.a.sizes[0] -= 1; }},
-    {Rule::KScales, [](auto& f) { f.a_scale = tensor(DType::Float32, {64, 3}); }},
+    {Rule::KScales, [](auto& f) { f.a_scale = contiguous(DType::Float32, {64, 3}); }},
 };
 
 struct WrongValues {
@@ -188,10 +175,10 @@ TEST(GroupedCheck, ContiguousLayoutsShareRows) {
 TEST(GroupedCheck, GroupsAlongAContiguousKStartWhereTheirSizesSay) {
   KGroupedFacts f;
   f.op = "k_grouped_bf16_gemm_tn_contiguous";
-  f.a = tensor(DType::BFloat16, {512, 64});
-  f.b = tensor(DType::BFloat16, {512, 96});
-  f.d = tensor(DType::Float32, {2, 64, 96});
-  f.layout = tensor(DType::Int32, {2});
+  f.a = contiguous(DType::BFloat16, {512, 64});
+  f.b = contiguous(DType::BFloat16, {512, 96});
+  f.d = contiguous(DType::Float32, {2, 64, 96});
+  f.layout = contiguous(DType::Int32, {2});
   f.ks = {131, 381};
   CHECK_EQ(check_k_grouped(f).gemm.alignment, 16);
   f.b.strides = {1, 512};  // a view whose k is contiguous
@@ -224,11 +211,11 @@ TEST(GroupedCheck, ScalesOfEndsCoverRoundedSizesWhereThereAreEnough) {
   f.storage = KStorage::Rows;
   f.use_ends = true;
   f.gran_k = 32;
-  f.a = tensor(DType::Float8E4m3, {512, 64});
-  f.b = tensor(DType::Float8E4m3, {512, 96});
+  f.a = contiguous(DType::Float8E4m3, {512, 64});
+  f.b = contiguous(DType::Float8E4m3, {512, 96});
   for (const std::int64_t rows : {16, 12}) {
-    f.a_scale = tensor(DType::Float32, {rows, 64});
-    f.b_scale = tensor(DType::Float32, {rows, 96});
+    f.a_scale = contiguous(DType::Float32, {rows, 64});
+    f.b_scale = contiguous(DType::Float32, {rows, 96});
     CHECK_EQ(check_k_grouped(f).scales_aligned, rows == 16);
   }
 }

@@ -11,24 +11,10 @@ using namespace deep_gemm::ops;
 
 namespace {
 
-TensorFacts tensor(DType dtype, std::initializer_list<std::int64_t> sizes) {
-  TensorFacts t;
-  t.dtype = dtype;
-  t.rank = static_cast<int>(sizes.size());
-  std::int64_t stride = 1;
-  for (int i = t.rank - 1; i >= 0; --i) {
-    const auto at = static_cast<std::size_t>(i);
-    t.sizes[at] = sizes.begin()[i];
-    t.strides[at] = stride;
-    stride *= t.sizes[at];
-  }
-  return t;
-}
-
 // m=64, n=24, k=7168, 16 splits.
 HcFacts legal() {
-  return {tensor(DType::BFloat16, {64, 7168}), tensor(DType::Float32, {24, 7168}),
-          tensor(DType::Float32, {16, 64, 24}), tensor(DType::Float32, {16, 64}), 16};
+  return {contiguous(DType::BFloat16, {64, 7168}), contiguous(DType::Float32, {24, 7168}),
+          contiguous(DType::Float32, {16, 64, 24}), contiguous(DType::Float32, {16, 64}), 16};
 }
 
 struct WrongCall {
@@ -44,14 +30,14 @@ const WrongCall kWrongCalls[] = {
      }},
     {Rule::HcDtype, [](HcFacts& f) { f.a.dtype = DType::Float32; }},
     {Rule::HcDtype, [](HcFacts& f) { f.d.dtype = DType::BFloat16; }},
-    {Rule::RankMatrix, [](HcFacts& f) { f.b = tensor(DType::Float32, {1, 24, 7168}); }},
-    {Rule::HcSameK, [](HcFacts& f) { f.b = tensor(DType::Float32, {24, 7040}); }},
-    {Rule::HcSizes, [](HcFacts& f) { f.b = tensor(DType::Float32, {0, 7168}); }},
+    {Rule::RankMatrix, [](HcFacts& f) { f.b = contiguous(DType::Float32, {1, 24, 7168}); }},
+    {Rule::HcSameK, [](HcFacts& f) { f.b = contiguous(DType::Float32, {24, 7040}); }},
+    {Rule::HcSizes, [](HcFacts& f) { f.b = contiguous(DType::Float32, {0, 7168}); }},
     {Rule::HcSizes, [](HcFacts& f) { f.a.sizes[1] = f.b.sizes[1] = std::int64_t{1} << 31; }},
     {Rule::HcSplits, [](HcFacts& f) { f.splits = 0; }},
     {Rule::HcSplits, [](HcFacts& f) { f.splits = 65536; }},
     {Rule::HcOutputShape, [](HcFacts& f) { f.splits.reset(); }},
-    {Rule::HcOutputShape, [](HcFacts& f) { f.sqr_sum = tensor(DType::Float32, {16, 63}); }},
+    {Rule::HcOutputShape, [](HcFacts& f) { f.sqr_sum = contiguous(DType::Float32, {16, 63}); }},
     {Rule::HcOutputContiguous, [](HcFacts& f) { f.d.strides = {1536, 1, 64}; }},
     {Rule::HcKMajor, [](HcFacts& f) { f.a.strides = {1, 64}; }},
 };
@@ -77,18 +63,19 @@ TEST(HcCheck, EveryWrongCallIsRefusedByItsRuleInFiveParts) {
 TEST(HcCheck, OneSplitAndNoneAreOneProblem) {
   HcFacts one = legal(), none = legal();
   one.splits = 1;
-  one.d = tensor(DType::Float32, {1, 64, 24}), one.sqr_sum = tensor(DType::Float32, {1, 64});
+  one.d = contiguous(DType::Float32, {1, 64, 24}),
+  one.sqr_sum = contiguous(DType::Float32, {1, 64});
   none.splits.reset();
-  none.d = tensor(DType::Float32, {64, 24}), none.sqr_sum = tensor(DType::Float32, {64});
+  none.d = contiguous(DType::Float32, {64, 24}), none.sqr_sum = contiguous(DType::Float32, {64});
   CHECK(check_hc(one) == check_hc(none));
   CHECK_EQ(check_hc(one).hash(), check_hc(none).hash());
 }
 
 TEST(HcCheck, StridesOfOneRowMeanNothing) {
   HcFacts f = legal();
-  f.a = tensor(DType::BFloat16, {1, 7168});
+  f.a = contiguous(DType::BFloat16, {1, 7168});
   f.a.strides = {3, 1};
-  f.d = tensor(DType::Float32, {16, 1, 24}), f.sqr_sum = tensor(DType::Float32, {16, 1});
+  f.d = contiguous(DType::Float32, {16, 1, 24}), f.sqr_sum = contiguous(DType::Float32, {16, 1});
   CHECK_EQ(check_hc(f).a_stride, 7168);
 }
 

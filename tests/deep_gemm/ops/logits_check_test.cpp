@@ -11,29 +11,15 @@ using namespace deep_gemm::ops;
 
 namespace {
 
-TensorFacts tensor(DType dtype, std::initializer_list<std::int64_t> sizes) {
-  TensorFacts t;
-  t.dtype = dtype;
-  t.rank = static_cast<int>(sizes.size());
-  std::int64_t stride = 1;
-  for (int i = t.rank - 1; i >= 0; --i) {
-    const auto at = static_cast<std::size_t>(i);
-    t.sizes[at] = sizes.begin()[i];
-    t.strides[at] = stride;
-    stride *= t.sizes[at];
-  }
-  return t;
-}
-
 // 6 queries of 32 heads over 300 keys.
 LogitsFacts legal() {
   LogitsFacts f;
   f.op = "fp8_fp4_mqa_logits";
-  f.q = tensor(DType::Float8E4m3, {6, 32, 128});
-  f.kv = tensor(DType::Float8E4m3, {300, 128});
-  f.kv_scale = tensor(DType::Float32, {300});
-  f.weights = tensor(DType::Float32, {6, 32});
-  f.starts = f.ends = tensor(DType::Int32, {6});
+  f.q = contiguous(DType::Float8E4m3, {6, 32, 128});
+  f.kv = contiguous(DType::Float8E4m3, {300, 128});
+  f.kv_scale = contiguous(DType::Float32, {300});
+  f.weights = contiguous(DType::Float32, {6, 32});
+  f.starts = f.ends = contiguous(DType::Int32, {6});
   f.clean_logits = true;
   return f;
 }
@@ -42,12 +28,12 @@ LogitsFacts legal() {
 LogitsFacts legal_paged() {
   LogitsFacts f;
   f.op = "fp8_paged_mqa_logits";
-  f.q = tensor(DType::Float8E4m3, {3, 2, 32, 128});
-  f.kv = tensor(DType::UInt8, {20, 64, 1, 132});
-  f.weights = tensor(DType::Float32, {6, 32});
-  f.ends = tensor(DType::Int32, {3, 2});
-  f.table = tensor(DType::Int32, {3, 5});
-  f.schedule = tensor(DType::Int32, {133, 2});
+  f.q = contiguous(DType::Float8E4m3, {3, 2, 32, 128});
+  f.kv = contiguous(DType::UInt8, {20, 64, 1, 132});
+  f.weights = contiguous(DType::Float32, {6, 32});
+  f.ends = contiguous(DType::Int32, {3, 2});
+  f.table = contiguous(DType::Int32, {3, 5});
+  f.schedule = contiguous(DType::Int32, {133, 2});
   f.width = 300;
   return f;
 }
@@ -57,7 +43,7 @@ LogitsFacts legal_sparse() {
   LogitsFacts f = legal();
   f.op = "fp8_fp4_sparse_mqa_logits";
   f.starts = f.ends = {};
-  f.schedule = tensor(DType::UInt8, {6 * 4 * 8});
+  f.schedule = contiguous(DType::UInt8, {6 * 4 * 8});
   f.clean_logits = false;
   f.bf16_logits = true;
   f.num_sparse_blocks = 4;
@@ -68,7 +54,7 @@ LogitsFacts legal_sparse() {
 LogitsFacts legal_paged_sparse() {
   LogitsFacts f = legal_sparse();
   f.op = "fp8_fp4_paged_sparse_mqa_logits";
-  f.kv = tensor(DType::UInt8, {20, 64, 1, 132});
+  f.kv = contiguous(DType::UInt8, {20, 64, 1, 132});
   f.kv_scale = {};
   return f;
 }
@@ -84,14 +70,14 @@ const WrongCall kWrongCalls[] = {
     {Rule::LogitsDtype, [](LogitsFacts& f) { f.q.dtype = DType::BFloat16; }},
     {Rule::LogitsDtype, [](LogitsFacts& f) { f.kv.dtype = DType::Int8; }},
     {Rule::LogitsRank, [](LogitsFacts& f) { f.q.rank = 2; }},
-    {Rule::LogitsScale, [](LogitsFacts& f) { f.q = tensor(DType::Int8, {6, 32, 64}); }},
+    {Rule::LogitsScale, [](LogitsFacts& f) { f.q = contiguous(DType::Int8, {6, 32, 64}); }},
     {Rule::LogitsScale, [](LogitsFacts& f) { f.kv_scale.dtype = DType::Int32; }},
-    {Rule::LogitsHeads, [](LogitsFacts& f) { f.q = tensor(DType::Float8E4m3, {6, 129, 128}); }},
-    {Rule::LogitsHeadDim, [](LogitsFacts& f) { f.q = tensor(DType::Float8E4m3, {6, 32, 80}); }},
+    {Rule::LogitsHeads, [](LogitsFacts& f) { f.q = contiguous(DType::Float8E4m3, {6, 129, 128}); }},
+    {Rule::LogitsHeadDim, [](LogitsFacts& f) { f.q = contiguous(DType::Float8E4m3, {6, 32, 80}); }},
     {Rule::LogitsContiguous, [](LogitsFacts& f) { f.q.strides[1] = 160; }},
     {Rule::LogitsContiguous, [](LogitsFacts& f) { f.kv.strides[0] = 130; }},
     {Rule::LogitsShape, [](LogitsFacts& f) { f.kv_scale.sizes[0] = 299; }},
-    {Rule::LogitsShape, [](LogitsFacts& f) { f.weights = tensor(DType::Float32, {6, 31}); }},
+    {Rule::LogitsShape, [](LogitsFacts& f) { f.weights = contiguous(DType::Float32, {6, 31}); }},
     {Rule::LogitsWeights, [](LogitsFacts& f) { f.weights.dtype = DType::Float16; }},
     {Rule::LogitsInt32, [](LogitsFacts& f) { f.ends.dtype = DType::Int64; }},
     {Rule::LogitsClean, [](LogitsFacts& f) { f.width = 64; }},
@@ -102,10 +88,10 @@ const WrongCall kWrongCalls[] = {
 const WrongCall kWrongPagedCalls[] = {
     {Rule::LogitsCache, [](LogitsFacts& f) { f.kv.dtype = DType::Float8E4m3; }},
     {Rule::LogitsCache, [](LogitsFacts& f) { f.kv.strides[0] = 64 * 132 + 2; }},
-    {Rule::LogitsPage, [](LogitsFacts& f) { f.kv = tensor(DType::UInt8, {20, 0, 1, 132}); }},
-    {Rule::LogitsRank, [](LogitsFacts& f) { f.ends = tensor(DType::Int32, {6}); }},
+    {Rule::LogitsPage, [](LogitsFacts& f) { f.kv = contiguous(DType::UInt8, {20, 0, 1, 132}); }},
+    {Rule::LogitsRank, [](LogitsFacts& f) { f.ends = contiguous(DType::Int32, {6}); }},
     {Rule::LogitsContiguous, [](LogitsFacts& f) { f.table.strides[1] = 2; }},
-    {Rule::LogitsShape, [](LogitsFacts& f) { f.schedule = tensor(DType::Int32, {133, 3}); }},
+    {Rule::LogitsShape, [](LogitsFacts& f) { f.schedule = contiguous(DType::Int32, {133, 3}); }},
     {Rule::LogitsClean, [](LogitsFacts& f) { f.clean_logits = true; }},
 };
 
@@ -152,7 +138,7 @@ TEST(LogitsCheck, SparseLogitsAreRowsOfWholeBlocks) {
   CHECK(p.is_sparse() && !p.is_paged && !p.is_clean);
   LogitsFacts paged = legal_paged_sparse();
   CHECK(check_sparse_mqa_logits(paged, true).is_paged);
-  paged.kv = tensor(DType::UInt8, {20, 24, 1, 132});
+  paged.kv = contiguous(DType::UInt8, {20, 24, 1, 132});
   try {
     check_sparse_mqa_logits(paged, true);
     CHECK(false);
@@ -174,10 +160,10 @@ TEST(LogitsCheck, RowsAreAsFarApartAsCallersRelyOn) {
 
 TEST(LogitsCheck, StridesOfDirectionsOfSizeOneMeanNothing) {
   LogitsFacts f = legal_paged();
-  f.q = tensor(DType::Float8E4m3, {1, 1, 32, 128});
-  f.weights = tensor(DType::Float32, {1, 32});
-  f.ends = tensor(DType::Int32, {1, 1});
-  f.table = tensor(DType::Int32, {1, 5});
+  f.q = contiguous(DType::Float8E4m3, {1, 1, 32, 128});
+  f.weights = contiguous(DType::Float32, {1, 32});
+  f.ends = contiguous(DType::Int32, {1, 1});
+  f.table = contiguous(DType::Int32, {1, 5});
   const LogitsProblem plain = check_paged_mqa_logits(f);
   f.q.strides[0] = f.q.strides[1] = 7;
   f.weights.strides[0] = 3;
@@ -187,10 +173,10 @@ TEST(LogitsCheck, StridesOfDirectionsOfSizeOneMeanNothing) {
 
 TEST(LogitsCheck, ScalesOfQMakeBothOperandsMx) {
   LogitsFacts f = legal();
-  f.q = tensor(DType::Int8, {6, 32, 64});
-  f.q_scale = tensor(DType::Int32, {6, 32});
-  f.kv = tensor(DType::Int8, {300, 64});
-  f.kv_scale = tensor(DType::Int32, {300});
+  f.q = contiguous(DType::Int8, {6, 32, 64});
+  f.q_scale = contiguous(DType::Int32, {6, 32});
+  f.kv = contiguous(DType::Int8, {300, 64});
+  f.kv_scale = contiguous(DType::Int32, {300});
   const LogitsProblem p = check_mqa_logits(f);
   CHECK(p.type == LogitsType::Fp4Mx);
   CHECK_EQ(p.head_dim, 128);
@@ -200,11 +186,11 @@ TEST(LogitsCheck, ScalesOfQMakeBothOperandsMx) {
 TEST(LogitsCheck, AScheduleNeedsLengthsOfTwoDimensions) {
   LogitsScheduleFacts f;
   f.op = "get_paged_mqa_logits_metadata";
-  f.lengths = tensor(DType::Int32, {5, 2});
+  f.lengths = contiguous(DType::Int32, {5, 2});
   f.block_kv = 64;
   f.num_sms = 132;
   CHECK_EQ(check_logits_schedule(f).slots, 132);
-  f.lengths = tensor(DType::Int32, {5});
+  f.lengths = contiguous(DType::Int32, {5});
   try {
     check_logits_schedule(f);
     CHECK(false);
