@@ -38,6 +38,8 @@ __all__ = [
     "unpack_ue8m0_from_int",
 ]
 
+# Maxima are multiplied by the float32 nearest to 1 / these: a GPU divides by a number in that way
+# and a CPU does not, and both give the same bits so.
 _FP8_MAX = 448.0  # largest finite E4M3
 _FP4_MAX = 6.0  # largest E2M1
 _AMAX_FLOOR = 1e-4  # a group of zeros still gets a normal scale
@@ -97,7 +99,7 @@ def _pack_scales(sf: torch.Tensor, use_ue8m0: bool) -> torch.Tensor:
 
 
 def _scale_from_amax(amax: torch.Tensor, largest: float, use_ue8m0: bool) -> torch.Tensor:
-    sf = amax.float().clamp(_AMAX_FLOOR) / largest
+    sf = amax.float().clamp(_AMAX_FLOOR) * (1.0 / largest)
     return ceil_to_ue8m0(sf) if use_ue8m0 else sf
 
 
@@ -252,7 +254,7 @@ def per_token_cast_to_nvfp4(
     m, n = x.shape
     assert n % 2 == 0, f"per_token_cast_to_nvfp4: n={n} is odd, two values share a byte"
     groups = _grouped_rows(x, gran_k)
-    sf = cast_to_ue4m3(groups.abs().float().amax(dim=2) / _FP4_MAX)
+    sf = cast_to_ue4m3(groups.abs().float().amax(dim=2) * (1.0 / _FP4_MAX))
     scaled = (groups * (1.0 / sf.unsqueeze(2))).view(m, groups.size(1) * gran_k)[:, :n]
     packed = pack_nibbles(fp4_codes(scaled, "even"))
     if not use_packed_ue4m3:

@@ -66,6 +66,11 @@ class Nvrtc:
         assert getattr(self._library, f"nvrtcGet{what}")(program, text) == 0
         return text.raw
 
+    def _version(self) -> tuple[int, int]:
+        major, minor = ctypes.c_int(), ctypes.c_int()
+        assert self._library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)) == 0
+        return major.value, minor.value
+
     def compile(self, text: str, arch: str) -> Report:
         """The report of the kernel in `text`, compiled as the runtime compiles it."""
         program = ctypes.c_void_p()
@@ -73,6 +78,8 @@ class Nvrtc:
         assert create(ctypes.byref(program), text.encode(), b"k.cu", 0, None, None) == 0
         flags = [f"--gpu-architecture=sm_{arch}", "--std=c++20", f"-I{INCLUDE}"]
         flags += ["--ptxas-options=-v", "--ptxas-options=--register-usage-level=10"]
+        if self._version() >= (12, 9):
+            flags.append("--no-cache")  # what comes from NVRTC's own cache has no log
         options = (ctypes.c_char_p * len(flags))(*[flag.encode() for flag in flags])
         result = self._library.nvrtcCompileProgram(program, len(flags), options)
         log = self._text(program, "ProgramLog").rstrip(b"\0").decode()

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+import deep_gemm
 from deep_gemm import _ops
 
 SIZE = 128
@@ -118,10 +119,12 @@ def _k_grouped(make: _Maker, name: str, rows: int) -> list[Any]:
 
 def _logits(make: _Maker, name: str, rows: int) -> list[Any]:
     heads, keys, page = 2, 8, 4
+    # A GPU's kernels are launched for as many as the library would use, a CPU's for any number.
+    slots = deep_gemm.get_num_sms() if make.device != "cpu" else 3
     if name == "get_mqa_logits_metadata":
         return [make.int32(*[0] * rows), make.int32(*[keys] * rows), keys, heads]
     if name == "get_paged_mqa_logits_metadata":
-        return [make.int32(*[keys] * rows).view(rows, 1), page, 3, None]
+        return [make.int32(*[keys] * rows).view(rows, 1), page, slots, None]
     is_paged = "paged" in name
     scale = [None] if name.startswith("fp8_fp4") else []
     wish = [False] if name.startswith("fp8_fp4") else []
@@ -134,7 +137,7 @@ def _logits(make: _Maker, name: str, rows: int) -> list[Any]:
     cache = torch.zeros(blocks, page, 1, 36, dtype=torch.uint8, device=make.device)
     lengths = make.int32(*[keys] * rows).view(rows, 1)
     table = make.int32(*range(blocks)).view(rows, 2)
-    schedule = _ops.op("get_paged_mqa_logits_metadata")(lengths, page, 3)
+    schedule = _ops.op("get_paged_mqa_logits_metadata")(lengths, page, slots)
     operands = [make.fp8(rows, 1, heads, 32), *scale, cache, weights, lengths, table, schedule]
     return [*operands, keys, False, *wish, None]
 

@@ -31,6 +31,8 @@ Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 M, N, K, GROUPS = 128, 64, 256, 2
 _FP8_BOUND, _BF16_BOUND = 1e-4, 1e-5
 SLOTS = 4
+# What casts multiply maxima by, on every device: the nearest float32.
+_PER_448, _PER_6 = 1.0 / torch.tensor([448.0, 6.0])
 
 
 @dataclass(frozen=True)
@@ -593,10 +595,10 @@ def _packed_rows(sf: torch.Tensor) -> torch.Tensor:
 
 
 def _cast_by_hand(x: torch.Tensor, gran: tuple[int, int]) -> tuple[torch.Tensor, torch.Tensor]:
-    """(FP8 data, scales): amax / 448 of blocks of that size."""
+    """(FP8 data, scales): amax times 1/448, rounded to float32, of blocks of that size."""
     rows, columns = gran
     blocks = x.view(x.size(0) // rows, rows, x.size(1) // columns, columns).float()
-    sf = blocks.abs().amax((1, 3)).clamp(1e-4) / 448
+    sf = blocks.abs().amax((1, 3)).clamp(1e-4) * _PER_448
     data = blocks * (1.0 / sf)[:, None, :, None]
     return data.view_as(x).to(torch.float8_e4m3fn), sf
 
@@ -678,9 +680,9 @@ def _casts() -> dict[str, Sample]:
     def fp4_close(cast: Callable[[torch.Tensor], Result], gran: int) -> Callable[..., Result]:
         def by_hand(x: torch.Tensor) -> Result:
             groups = x.view(x.size(0), -1, gran)
-            sf = groups.abs().amax(2).clamp(1e-4) / 6
+            sf = groups.abs().amax(2).clamp(1e-4) * _PER_6
             if cast is nvfp4:
-                sf = (groups.abs().amax(2) / 6).to(torch.float8_e4m3fn).float()
+                sf = (groups.abs().amax(2) * _PER_6).to(torch.float8_e4m3fn).float()
             levels = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
             scaled = (groups * (1.0 / sf).unsqueeze(2)).view_as(x)
             code = (scaled.abs().unsqueeze(-1) - levels).abs().argmin(-1)
@@ -704,7 +706,7 @@ def _casts() -> dict[str, Sample]:
         return {"x": data, "sf": sf}
 
     def by_dims(x: torch.Tensor) -> Result:
-        sf = x.abs().amax(1).clamp(1e-4) / 448
+        sf = x.abs().amax(1).clamp(1e-4) * _PER_448
         return (x * (1.0 / sf)[:, None]).to(torch.float8_e4m3fn), sf
 
     def transposed(x: torch.Tensor) -> Result:

@@ -15,8 +15,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from runfiles import Runfiles
-
 _SKIPPED = {"__pycache__", "build", "dist", "node_modules"}
 # A workspace of its own, with rules of its own.
 _FOREIGN_WORKSPACE = "tests/consumers/bazel/workspace"
@@ -50,16 +48,25 @@ def files(top: Path, *suffixes: str) -> Iterator[Path]:
                 yield path
 
 
+def _locked_tools() -> Path | None:
+    """The folder of the `lint` lock file's packages; None without Bazel."""
+    try:
+        from runfiles import Runfiles
+    except ModuleNotFoundError:
+        return None
+    runfiles = Runfiles.Create()
+    listing = runfiles.Rlocation("lint/site.txt") if runfiles else None
+    if not listing or not Path(listing).exists():
+        return None
+    return Path(Path(listing).read_text().splitlines()[0])
+
+
 def lint_tool(name: str) -> tuple[list[str], dict[str, str]]:
     """Command line and environment of a program of the `lint` lock file.
 
     Without Bazel the program is taken from PATH.
     """
-    listing = None
-    if runfiles := Runfiles.Create():
-        listing = runfiles.Rlocation("lint/site.txt")
-    if listing and Path(listing).exists():
-        site = Path(Path(listing).read_text().splitlines()[0])
+    if site := _locked_tools():
         environment = {**os.environ, "PYTHONPATH": str(site)}
         program = site / "bin" / name
         is_script = program.read_bytes()[:2] == b"#!"

@@ -1,5 +1,6 @@
 """Quantisers and packing against hand-computed values and the definition of each format."""
 
+import numpy
 import pytest
 import torch
 from hypothesis import given, settings
@@ -7,6 +8,11 @@ from hypothesis import strategies as st
 
 import deep_gemm
 from deep_gemm.utils import math
+
+
+def per_448(x: float) -> float:
+    """x times the float32 nearest to 1/448, rounded to float32: the scale of a maximum x."""
+    return float(numpy.float32(x) * (numpy.float32(1) / numpy.float32(448)))
 
 
 def all_float32_exponents() -> torch.Tensor:
@@ -55,6 +61,13 @@ def test_pack_ue8m0_refuses_what_it_cannot_hold(x: torch.Tensor) -> None:
         math.pack_ue8m0_to_int(x)
 
 
+def test_a_scale_is_amax_times_the_float32_nearest_to_one_over_448() -> None:
+    x = torch.rand(512, 128, generator=torch.Generator().manual_seed(3)) + 0.5
+    _, sf = math.per_token_cast_to_fp8(x, use_ue8m0=False)
+    assert sf.flatten().tolist() == [per_448(value) for value in x.amax(1).tolist()]
+    assert not torch.equal(sf, x.amax(1, keepdim=True) / 448)  # what a CPU would make of a division
+
+
 def test_per_token_scale_is_amax_over_448_and_data_uses_the_reciprocal() -> None:
     x = torch.zeros(2, 200)
     x[0, 3], x[0, 150], x[1, 0] = 7.0, -448.0, 1.0
@@ -98,7 +111,7 @@ def test_per_channel_groups_rows() -> None:
     x = torch.ones(256, 3)
     x[200, 1] = 100.0
     data, sf = math.per_channel_cast_to_fp8(x, use_ue8m0=False)
-    assert sf.shape == (2, 3) and sf[1, 1] == 100.0 / 448 and sf[0, 1] == 1.0 / 448
+    assert sf.shape == (2, 3) and sf[1, 1] == per_448(100.0) and sf[0, 1] == per_448(1.0)
     assert data[200, 1].float() == 448.0
 
 
@@ -106,7 +119,7 @@ def test_custom_dims_reduce_over_all_others() -> None:
     x = torch.ones(4, 5, 6)
     x[2, 1, 3] = -9.0
     data, sf = math.per_custom_dims_cast_to_fp8(x, (0,), use_ue8m0=False)
-    assert sf.shape == (4,) and sf[2] == 9.0 / 448 and sf[0] == 1.0 / 448
+    assert sf.shape == (4,) and sf[2] == per_448(9.0) and sf[0] == per_448(1.0)
     assert data[2, 1, 3].float() == -448.0
 
 
