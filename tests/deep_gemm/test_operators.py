@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import deep_gemm
 from deep_gemm import _absent, _fake, _ops
-from tests.support.devices import NEEDS_CUDA
+from tests.support.devices import DEVICES, NEEDS_CUDA
 from tests.support.generation import is_supported
 from tests.support.operators import SAMPLES, Tensors, arguments_of, assert_gives, is_same, results
 
@@ -139,6 +139,17 @@ def test_a_captured_call_follows_new_data(name: str) -> None:
         graph.replay()
         for one, other in zip(results(got), results(sample.run(**x)), strict=True):
             assert is_same(one, other), f"seed {seed}"
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", NAMES)
+def test_twenty_calls_give_the_same_bits(name: str, device: str) -> None:
+    sample = SAMPLES[name]
+    x = arguments_of(sample, 1, device)
+    first = [one.clone() for one in results(sample.run(**x))]
+    for call in range(19):
+        for one, other in zip(results(sample.run(**x)), first, strict=True):
+            assert is_same(one, other), f"call {call + 2}"
 
 
 @pytest.mark.parametrize(

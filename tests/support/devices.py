@@ -13,7 +13,6 @@ import pytest
 import torch
 
 NEEDS_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU that torch can use")
-DEVICES = ["cpu", pytest.param("cuda", marks=NEEDS_CUDA)]
 
 # For tests that take the device as an argument: @pytest.mark.parametrize("device", DEVICES)
 DEVICES = ["cpu", pytest.param("cuda", marks=NEEDS_CUDA)]
