@@ -29,7 +29,7 @@ SMOKE = "bench/variants/smoke.py"
 TREES = {
     "base": [],
     "sums": ["bf16_gemm_on.patch", "fp8_rows_on.patch"],
-    "stores": ["fp8_gemm_storing_warp.patch", "paged_logits_two_copiers.patch"],
+    "stores": ["paged_logits_two_copiers.patch"],
 }
 
 OUTPUTS, DENSE = "tests/deep_gemm/test_gemm_outputs_cuda.py", "tests/deep_gemm/test_gemm_cuda.py"

@@ -149,9 +149,11 @@ std::int64_t sm90_smem_bytes(const TileConfig& t) {
   const std::int64_t scales = t.block_m + round_up(t.block_n / span, 4);
   const std::int64_t slot = std::int64_t{t.block_m + t.block_n} * t.block_k +
                             (t.type == ElementType::Bf16 ? 0 : scales * 4) + kBarrierBytes;
-  const std::int64_t tail = t.type == ElementType::Bf16 ? kBarrierBytes / 2 : 0;
+  // Beside the ring: of a cleared tail, or of each warpgroup's stores.
+  const std::int64_t barriers =
+      t.type == ElementType::Bf16 ? kBarrierBytes / 2 : t.math_warpgroups * kBarrierBytes;
   const std::int64_t stores = 4 * t.math_warpgroups * t.store_slots * kStageBytes;
-  return round_up(t.stages * slot + stores + tail, 1024);
+  return round_up(t.stages * slot + stores + barriers, 1024);
 }
 
 std::optional<Sm90GemmPlan> plan_sm90(const GemmProblem& p, const DeviceTraits& traits,

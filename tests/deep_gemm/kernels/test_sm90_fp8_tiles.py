@@ -56,6 +56,7 @@ def test_a_tile_compiles_without_spills_and_without_serialized_wgmma(
         (".block_m = 128, .block_n = 128, .products = 1", "PRODUCTS"),
         (".block_m = 128, .block_n = 256, .n_parts = 2, .products = 2", "REGISTERS"),
         (".block_m = 128, .block_n = 32, .products = 2", "N_ATOM"),
+        (f"{WIDE}, .store_slots = 1", "STORE_SLOTS"),
         (f"{WIDE}, .add_to = AddTo::D", "ADD_TO_D"),
         (f"{WIDE}, .a_major = Major::Mn", "ELEMENT_TYPE"),
     ],

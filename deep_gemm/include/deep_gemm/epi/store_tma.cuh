@@ -35,6 +35,13 @@ DG_DEVICE void stage_piece_bf16(const float (&sum)[N / 2], int piece, u8* buffer
   }
 }
 
+// All pieces, one buffer each: no fence, and no copy.
+template <int N>
+DG_DEVICE void stage_rows_bf16(const float (&sum)[N / 2], u8* stage) {
+#pragma unroll
+  for (int i = 0; i < pieces_of(N); ++i) stage_piece_bf16<N>(sum, i, stage + i * kStageBytes);
+}
+
 // stage: the warp's first buffer. As many pieces as there are buffers share a fence.
 template <int N, int Slots, class Map>
 DG_DEVICE void store_rows_bf16(const float (&sum)[N / 2], u8* stage, const Map& map, i32 col,

@@ -54,7 +54,8 @@ struct Fp8Math {
   const i32 pairs;      // of products in a tile
   sched::Schedule<C> schedule;
   pipe::Cursor<C.stages> at;
-  sched::Tile current, next;                   // of the sum, and of the first product under way
+  sched::Tile current, next;  // of the sum, and of the first product under way
+  u32 tile_phase = 0;
   bool is_summed = false, is_padding = false;  // the sum holds a tile; its rows are padding
 
   DG_DEVICE Fp8Math(const GemmParams& p, Smem& s, u32 rank, u32 warpgroup)
@@ -215,8 +216,31 @@ struct Fp8Math {
     for (int i = 0; i < C.block_n / 2; ++i) sum[i] = 0.0f;
   }
 
+  // Hands the sum to the storing warp. Rows that differ in use are stored here.
+  DG_DEVICE void hand_over(Sum& sum, i32 row) {
+    const u32 warpgroup = warp / 4;
+    while (!ptx::mbarrier_try_wait(&smem.drained[warpgroup], tile_phase ^ 1)) {
+    }
+    if (schedule.is_whole(current, current.row + row)) {
+      epi::stage_rows_bf16<C.block_n>(sum, smem.stage[warp]);
+      // Ordering: this warp's stmatrix, read by the copies of the storing warp.
+      ptx::fence_proxy_async_shared();
+    } else if (current.row + row < current.row_end) {
+      u16* d = static_cast<u16*>(params.d_data) + current.group * params.d_group;
+      epi::store_rows_by_use<C.block_n>(schedule, current, sum, d, params.d_row, current.col,
+                                        params.n, row);
+    }
+    ptx::warp_sync();
+    if (lane == 0) ptx::mbarrier_arrive(&smem.staged[warpgroup]);
+    tile_phase ^= 1;
+  }
+
   DG_DEVICE void store(Sum& sum) {
     if (is_padding) clear(sum);
+    if constexpr (D::kStoresApart) {
+      hand_over(sum, first_row + warp % 4 * 16);
+      return;
+    }
     epi::store_tile<C>(schedule, current, sum, smem.stage[warp], params, first_row + warp % 4 * 16);
   }
 
@@ -259,6 +283,38 @@ struct Fp8Math {
   }
 };
 
+// One warp stores what the math warps have staged: they go on without waiting for the copy engine.
+template <TileConfig C>
+struct Fp8Store {
+  DG_DEVICE static void run(const GemmParams& params, Fp8Smem<C>& smem, u32 rank, u32 lane) {
+    constexpr u32 kPieces = epi::pieces_of(C.block_n);
+    const u32 warp = lane % 4, piece = lane / 4;  // of a warpgroup; of its columns
+    sched::Schedule<C> schedule(params, rank);
+    sched::Tile tile;
+    u32 phase = 0;
+    while (schedule.next(tile)) {
+#pragma unroll
+      for (u32 warpgroup = 0; warpgroup < C.math_warpgroups; ++warpgroup) {
+        while (!ptx::mbarrier_try_wait(&smem.staged[warpgroup], phase)) {
+        }
+        const i32 row = static_cast<i32>(warpgroup * 64 + warp * 16);
+        if (piece < kPieces && tile.row + row < tile.row_end &&
+            schedule.is_whole(tile, tile.row + row)) {
+          ptx::tma_store_3d(&params.d, smem.stage[4 * warpgroup + warp] + piece * epi::kStageBytes,
+                            tile.col + epi::piece_column(C.block_n, piece), tile.local_row + row,
+                            tile.group);
+        }
+        ptx::bulk_commit();
+      }
+      ptx::bulk_wait_read<0>();
+      ptx::warp_sync();
+      if (lane < C.math_warpgroups) ptx::mbarrier_arrive(&smem.drained[lane]);
+      phase ^= 1;
+    }
+    ptx::bulk_wait<0>();
+  }
+};
+
 // ---- Body: initialise, then one if/else over roles ----
 template <TileConfig C>
 DG_DEVICE void fp8_gemm(const GemmParams& params, u8* shared) {
@@ -270,6 +326,10 @@ DG_DEVICE void fp8_gemm(const GemmParams& params, u8* shared) {
     ptx::prefetch_tensor_map(&params.a);
     ptx::prefetch_tensor_map(&params.b);
     ptx::prefetch_tensor_map(&params.d);
+    for (int i = 0; i < C.math_warpgroups; ++i) {
+      ptx::mbarrier_init(&smem.staged[i], 4);
+      ptx::mbarrier_init(&smem.drained[i], 1);
+    }
     smem.ring.init(1 + D::kScaleWarps, 4 * C.math_warpgroups);
   }
   __syncthreads();
@@ -285,6 +345,8 @@ DG_DEVICE void fp8_gemm(const GemmParams& params, u8* shared) {
       Fp8Copy<C>::run(params, smem, rank);
     } else if (warp <= D::kScaleWarps) {
       Fp8Scales<C>(params, smem, rank, threadIdx.x % 128 - 32).run();
+    } else if constexpr (D::kStoresApart) {
+      Fp8Store<C>::run(params, smem, rank, threadIdx.x % 32);
     }
     ptx::warp_sync();
   } else {

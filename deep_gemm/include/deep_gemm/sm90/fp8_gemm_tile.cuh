@@ -28,6 +28,10 @@ struct Fp8Contract {
   static_assert(C.stages >= 4 / C.n_parts, "RING_DEPTH: two products hold two slots");
   static_assert(C.block_n % (16 * C.n_parts) == 0 && C.block_n >= 64 && C.block_n <= 256,
                 "N_ATOM: whole scales, and a store box of 64 columns");
+  // Whether a warp of its own stores; float32 outputs are stored by the math warps.
+  static constexpr bool kStoresApart = C.d_type == OutputType::Bf16;
+  static_assert(!kStoresApart || C.store_slots * 64 >= C.block_n,
+                "STORE_SLOTS: a whole tile is staged");
   static_assert(C.cluster == 1 || C.share != Share::None, "CLUSTER: blocks share an operand");
   static_assert(C.share != Share::A || C.block_m % (8 * C.cluster) == 0,
                 "SHARE: whole swizzle atoms");
@@ -77,11 +81,13 @@ struct Fp8Smem {
   alignas(1024) u8 stage[4 * C.math_warpgroups][C.store_slots * epi::kStageBytes];  // the same
   alignas(128) float a_scale[C.stages][C.block_m];
   alignas(16) float b_scale[C.stages][(D::kBScales + 3) / 4 * 4];
+  // staged: four math warps, by warpgroup; drained: the storing warp.
+  u64 staged[C.math_warpgroups], drained[C.math_warpgroups];
   // full: the copying warp, which announces the bytes, and each scale warp; empty: every math warp
   pipe::Ring<C.stages, C.cluster> ring;
 };
 
 // ---- Barriers: every named barrier of this kernel ----
-// None: the ring's mbarriers, and warps that store alone.
+// None: the ring's mbarriers, and `staged` and `drained` between math and storing warps.
 
 }  // namespace deep_gemm::sm90
