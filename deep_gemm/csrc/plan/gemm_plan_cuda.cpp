@@ -149,9 +149,11 @@ std::int64_t sm90_smem_bytes(const TileConfig& t) {
   const std::int64_t scales = t.block_m + round_up(t.block_n / span, 4);
   const std::int64_t slot = std::int64_t{t.block_m + t.block_n} * t.block_k +
                             (t.type == ElementType::Bf16 ? 0 : scales * 4) + kBarrierBytes;
-  // Beside the ring: of a cleared tail, or of each warpgroup's stores.
-  const std::int64_t barriers =
-      t.type == ElementType::Bf16 ? kBarrierBytes / 2 : t.math_warpgroups * kBarrierBytes;
+  // Beside the ring: of a cleared tail, or of each warpgroup's stores and four tiles handed out.
+  constexpr std::int64_t kBoardBytes = 4 * (48 + kBarrierBytes / 2);
+  const std::int64_t barriers = t.type == ElementType::Bf16
+                                    ? kBarrierBytes / 2
+                                    : t.math_warpgroups * kBarrierBytes + kBoardBytes;
   const std::int64_t stores = 4 * t.math_warpgroups * t.store_slots * kStageBytes;
   return round_up(t.stages * slot + stores + barriers, 1024);
 }

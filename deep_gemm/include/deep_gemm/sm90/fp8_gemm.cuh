@@ -2,9 +2,10 @@
 //   d[m,n] = (c[m,n] +) sum over kb of  a_scale[m,kb] * b_scale[n/128,kb] * dot(a[m,kb], b[n,kb])
 // or, as its tile says, a scale of b for each n.
 // Grid: persistent, one block per SM, whole clusters.  Roles: 1 loader warpgroup, 1-3 math
-// warpgroups. The tensor cores sum one block of 128 along K from zero; the fp32 sum over blocks is
-// kept beside it, blocks in ascending order. K tails arrive as zeros; m and n tails are cut at the
-// store. Dependent launch: waits before the first global read, releases after the last store.
+// warpgroups; a warp of the loaders hands out the tiles and stores them. The tensor cores sum one
+// block of 128 along K from zero; the fp32 sum over blocks is kept beside it, blocks in ascending
+// order. K tails arrive as zeros; m and n tails are cut at the store. Dependent launch: waits
+// before the first global read, releases after the last store.
 #pragma once
 
 #include <deep_gemm/abi/gemm_params.h>
@@ -17,12 +18,14 @@
 #include <deep_gemm/ptx/wgmma.cuh>
 #include <deep_gemm/sched/m_grouped.cuh>
 #include <deep_gemm/sm90/fp8_gemm_load.cuh>
+#include <deep_gemm/sm90/fp8_gemm_store.cuh>
 #include <deep_gemm/sm90/fp8_gemm_tile.cuh>
 
 namespace deep_gemm::sm90 {
 
 // ---- Contract, Derived, Shared memory, Barriers: fp8_gemm_tile.cuh ----
-// ---- Roles: each reads top to bottom as one program; loaders: fp8_gemm_load.cuh ----
+// ---- Roles: each reads top to bottom as one program; loaders: fp8_gemm_load.cuh, the
+// storing warp: fp8_gemm_store.cuh ----
 // A warpgroup owns 64 rows. Its products form one stream over parts, K blocks and tiles: the first
 // of a tile starts before the tile before it is stored.
 template <TileConfig C>
@@ -52,13 +55,11 @@ struct Fp8Math {
   const u32 scale_row;  // this thread's first row in a slot's scales
   const u32 report;     // where this lane reports empty slots
   const i32 pairs;      // of products in a tile
-  sched::Schedule<C> schedule;
   pipe::Cursor<C.stages> at;
-  sched::Tile current, next;  // of the sum, and of the first product under way
-  u32 tile_phase = 0;
-  bool is_summed = false, is_padding = false;  // the sum holds a tile; its rows are padding
+  u32 number = 0;         // of the tile that products are started for
+  u32 use = 0, next_use;  // of the rows of the tile in the sum, or 0; of the tile started
 
-  DG_DEVICE Fp8Math(const GemmParams& p, Smem& s, u32 rank, u32 warpgroup)
+  DG_DEVICE Fp8Math(const GemmParams& p, Smem& s, u32 warpgroup)
       : params(p),
         smem(s),
         warp(threadIdx.x / 32),
@@ -68,8 +69,7 @@ struct Fp8Math {
         b(layout::swizzle128_descriptor(ptx::shared_address(s.b[0]))),
         scale_row(warpgroup * 64 + warp % 4 * 16 + lane / 4),
         report(s.ring.report_to(lane)),
-        pairs(D::k_steps(p.k) * C.n_parts / 2),
-        schedule(p, rank) {}
+        pairs(D::k_steps(p.k) * C.n_parts / 2) {}
 
   // The next block's slot, once it is full.
   DG_DEVICE u32 take() {
@@ -216,47 +216,51 @@ struct Fp8Math {
     for (int i = 0; i < C.block_n / 2; ++i) sum[i] = 0.0f;
   }
 
-  // Hands the sum to the storing warp. Rows that differ in use are stored here.
-  DG_DEVICE void hand_over(Sum& sum, i32 row) {
-    const u32 warpgroup = warp / 4;
-    while (!ptx::mbarrier_try_wait(&smem.drained[warpgroup], tile_phase ^ 1)) {
-    }
-    if (schedule.is_whole(current, current.row + row)) {
-      epi::stage_rows_bf16<C.block_n>(sum, smem.stage[warp]);
-      // Ordering: this warp's stmatrix, read by the copies of the storing warp.
-      ptx::fence_proxy_async_shared();
-    } else if (current.row + row < current.row_end) {
-      u16* d = static_cast<u16*>(params.d_data) + current.group * params.d_group;
-      epi::store_rows_by_use<C.block_n>(schedule, current, sum, d, params.d_row, current.col,
-                                        params.n, row);
+  // The rows that differ in use.
+  DG_DEVICE void store_by_rows(const Sum& sum, u32 summed, i32 row) const {
+    const sched::Tile tile = smem.board.at(summed).tile;
+    u16* d = static_cast<u16*>(params.d_data) + tile.group * params.d_group;
+    epi::store_rows_by_use<C.block_n>(sched::RowUses<C>{params}, tile, sum, d, params.d_row,
+                                      tile.col, params.n, row);
+  }
+
+  // Hands the sum to the storing warp, or stores it where that one cannot.
+  DG_DEVICE void store(Sum& sum) {
+    const u32 warpgroup = warp / 4, summed = number - 1;
+    const i32 row = first_row + warp % 4 * 16;
+    if (D::kHasPadding && (use & Fp8Handed::zeroed(warpgroup))) clear(sum);
+    if constexpr (D::kStoresApart) {
+      while (!ptx::mbarrier_try_wait(&smem.drained[warpgroup], number % 2)) {
+      }
+      if (use & Fp8Handed::copied(warp)) {
+        epi::stage_rows_bf16<C.block_n>(sum, smem.stage[warp]);
+        // Ordering: this warp's stmatrix, read by the copies of the storing warp.
+        ptx::fence_proxy_async_shared();
+      } else if (D::kHasMixedRows && (use & Fp8Handed::by_rows(warp))) {
+        store_by_rows(sum, summed, row);
+      }
+    } else {
+      const sched::Tile tile = smem.board.at(summed).tile;
+      epi::store_tile<C>(sched::Schedule<C>(params, 0), tile, sum, smem.stage[warp], params, row);
     }
     ptx::warp_sync();
     if (lane == 0) ptx::mbarrier_arrive(&smem.staged[warpgroup]);
-    tile_phase ^= 1;
-  }
-
-  DG_DEVICE void store(Sum& sum) {
-    if (is_padding) clear(sum);
-    if constexpr (D::kStoresApart) {
-      hand_over(sum, first_row + warp % 4 * 16);
-      return;
-    }
-    epi::store_tile<C>(schedule, current, sum, smem.stage[warp], params, first_row + warp % 4 * 16);
   }
 
   // Behind the start of a tile's products: the tile before is stored.
   DG_DEVICE void begin_tile(Sum& sum) {
-    if (is_summed) store(sum);
+    if (use != 0) store(sum);
     clear(sum);
-    is_summed = true;
-    current = next;
-    is_padding = !schedule.computes(current, current.row + first_row);
+    ++number;
+    use = next_use;
+    next_use = smem.board.wait(number).use;
   }
 
   DG_DEVICE u32 slot_of_two(const Running& one) { return C.n_parts == 1 ? take() : one.slot; }
 
   DG_DEVICE void run() {
-    if (!schedule.next(next)) return;
+    next_use = smem.board.wait(0).use;
+    if (next_use == 0) return;
     Sum sum;
     Running one, two;
     start<0>(one, take());
@@ -274,43 +278,11 @@ struct Fp8Math {
         ptx::wgmma_wait<0>();
         return;
       }
-      if (!schedule.next(next)) break;
+      if (next_use == 0) break;
       turn<0, kSecond>(sum, one, take(), two);
     }
     finish<kSecond, 0>(sum, two);
     store(sum);
-    ptx::bulk_wait<0>();
-  }
-};
-
-// One warp stores what the math warps have staged: they go on without waiting for the copy engine.
-template <TileConfig C>
-struct Fp8Store {
-  DG_DEVICE static void run(const GemmParams& params, Fp8Smem<C>& smem, u32 rank, u32 lane) {
-    constexpr u32 kPieces = epi::pieces_of(C.block_n);
-    const u32 warp = lane % 4, piece = lane / 4;  // of a warpgroup; of its columns
-    sched::Schedule<C> schedule(params, rank);
-    sched::Tile tile;
-    u32 phase = 0;
-    while (schedule.next(tile)) {
-#pragma unroll
-      for (u32 warpgroup = 0; warpgroup < C.math_warpgroups; ++warpgroup) {
-        while (!ptx::mbarrier_try_wait(&smem.staged[warpgroup], phase)) {
-        }
-        const i32 row = static_cast<i32>(warpgroup * 64 + warp * 16);
-        if (piece < kPieces && tile.row + row < tile.row_end &&
-            schedule.is_whole(tile, tile.row + row)) {
-          ptx::tma_store_3d(&params.d, smem.stage[4 * warpgroup + warp] + piece * epi::kStageBytes,
-                            tile.col + epi::piece_column(C.block_n, piece), tile.local_row + row,
-                            tile.group);
-        }
-        ptx::bulk_commit();
-      }
-      ptx::bulk_wait_read<0>();
-      ptx::warp_sync();
-      if (lane < C.math_warpgroups) ptx::mbarrier_arrive(&smem.drained[lane]);
-      phase ^= 1;
-    }
     ptx::bulk_wait<0>();
   }
 };
@@ -326,6 +298,7 @@ DG_DEVICE void fp8_gemm(const GemmParams& params, u8* shared) {
     ptx::prefetch_tensor_map(&params.a);
     ptx::prefetch_tensor_map(&params.b);
     ptx::prefetch_tensor_map(&params.d);
+    for (int i = 0; i < Fp8Board::kTiles; ++i) ptx::mbarrier_init(&smem.board.full[i], 1);
     for (int i = 0; i < C.math_warpgroups; ++i) {
       ptx::mbarrier_init(&smem.staged[i], 4);
       ptx::mbarrier_init(&smem.drained[i], 1);
@@ -344,14 +317,14 @@ DG_DEVICE void fp8_gemm(const GemmParams& params, u8* shared) {
     if (warp == 0) {
       Fp8Copy<C>::run(params, smem, rank);
     } else if (warp <= D::kScaleWarps) {
-      Fp8Scales<C>(params, smem, rank, threadIdx.x % 128 - 32).run();
-    } else if constexpr (D::kStoresApart) {
-      Fp8Store<C>::run(params, smem, rank, threadIdx.x % 32);
+      Fp8Scales<C>(params, smem, threadIdx.x % 128 - 32).run();
+    } else {
+      Fp8Store<C>(params, smem, rank, threadIdx.x % 32).run();
     }
     ptx::warp_sync();
   } else {
     ptx::acquire_registers<D::kMathRegs>();
-    Fp8Math<C>(params, smem, rank, warpgroup).run();
+    Fp8Math<C>(params, smem, warpgroup).run();
   }
   ptx::griddep_launch();
   if constexpr (C.cluster >

@@ -1,7 +1,7 @@
 // The loader roles of the Hopper FP8 GEMM: who fills the ring's slots. Split from fp8_gemm.cuh for
 // length.
 //   sm90::Fp8Copy<kTile>::run(params, smem, rank);                   // a warp: A and B
-//   sm90::Fp8Scales<kTile>(params, smem, rank, lane).run();          // two warps: their scales
+//   sm90::Fp8Scales<kTile>(params, smem, lane).run();                // two warps: their scales
 // Leaves out: the math role and the body (fp8_gemm.cuh).
 #pragma once
 
@@ -10,13 +10,11 @@
 #include <deep_gemm/ptx/fence.cuh>
 #include <deep_gemm/ptx/memory.cuh>
 #include <deep_gemm/ptx/tma.cuh>
-#include <deep_gemm/sched/m_grouped.cuh>
 #include <deep_gemm/sm90/fp8_gemm_tile.cuh>
 
 namespace deep_gemm::sm90 {
 
-// One thread copies A and B (its warp schedules with it where the scheduler asks for that); a block
-// of a cluster brings its part of the shared operand to all.
+// One thread copies A and B; a block of a cluster brings its part of the shared operand to all.
 template <TileConfig C>
 struct Fp8Copy {
   using D = Fp8Derived<C>;
@@ -32,30 +30,24 @@ struct Fp8Copy {
 
   DG_DEVICE static void run(const GemmParams& params, Fp8Smem<C>& smem, u32 rank) {
     constexpr bool kShareA = C.share == Share::A, kShareB = C.share == Share::B;
-    constexpr bool kWholeWarp = sched::Schedule<C>::kWholeWarp;
     const u32 a_part = kShareA ? rank * D::kABoxRows : 0;
     const u32 b_part = kShareB ? rank * D::kBBoxRows : 0;
     const i32 k_steps = D::k_steps(params.k);
-    sched::Schedule<C> schedule(params, rank);
     pipe::Cursor<C.stages> at;
-    sched::Tile tile;
-    const bool is_copier = ptx::elect_one();
-    if (!kWholeWarp && !is_copier) return;
-    while (schedule.next(tile)) {
-      const i32 a_row = tile.row + a_part;
-      const i64 b_row = static_cast<i64>(schedule.group(tile)) * params.n + tile.col + b_part;
-      if (is_copier) {
-        for (i32 kb = 0; kb < k_steps; ++kb, at.advance()) {
-          smem.ring.wait_empty(at);
-          smem.ring.expect(at, D::kABytes + D::kBBytes);
-          u64* bar = smem.ring.full_bar(at);
-          load(smem.a[at.slot] + a_part * C.block_k, params.a, bar, kb * C.block_k, a_row, kShareA);
-          load(smem.b[at.slot] + b_part * C.block_k, params.b, bar, kb * C.block_k,
-               static_cast<i32>(b_row), kShareB);
-        }
+    if (!ptx::elect_one()) return;
+    for (u32 number = 0;; ++number) {
+      const Fp8Handed& handed = smem.board.wait(number);
+      if (!(handed.use & Fp8Handed::kExists)) return;
+      const i32 a_row = handed.tile.row + a_part;
+      const i64 b_row = static_cast<i64>(handed.b_group) * params.n + handed.tile.col + b_part;
+      for (i32 kb = 0; kb < k_steps; ++kb, at.advance()) {
+        smem.ring.wait_empty(at);
+        smem.ring.expect(at, D::kABytes + D::kBBytes);
+        u64* bar = smem.ring.full_bar(at);
+        load(smem.a[at.slot] + a_part * C.block_k, params.a, bar, kb * C.block_k, a_row, kShareA);
+        load(smem.b[at.slot] + b_part * C.block_k, params.b, bar, kb * C.block_k,
+             static_cast<i32>(b_row), kShareB);
       }
-      // Why: uniform registers are the warp's; lanes that ran ahead would change the copier's.
-      if constexpr (kWholeWarp) ptx::warp_sync();
     }
   }
 };
@@ -74,21 +66,22 @@ struct Fp8Scales {
   Fp8Smem<C>& smem;
   const u32 lane;
   const i32 k_blocks, k_steps;
-  sched::Schedule<C> schedule;
+  u32 number = 0;                 // of the next tile
   const float* a[D::kScaleRows];  // this lane's rows and columns of the tile
   const float* b[D::kScaleColumns];
 
-  DG_DEVICE Fp8Scales(const GemmParams& p, Fp8Smem<C>& s, u32 rank, u32 l)
+  DG_DEVICE Fp8Scales(const GemmParams& p, Fp8Smem<C>& s, u32 l)
       : params(p),
         smem(s),
         lane(l),
         k_blocks(sched::ceil_div(p.k, C.block_k)),
-        k_steps(D::k_steps(p.k)),
-        schedule(p, rank) {}
+        k_steps(D::k_steps(p.k)) {}
 
   DG_DEVICE bool next_tile() {
-    sched::Tile tile;
-    if (!schedule.next(tile)) return false;
+    const Fp8Handed& handed = smem.board.wait(number);
+    ++number;
+    if (!(handed.use & Fp8Handed::kExists)) return false;
+    const sched::Tile& tile = handed.tile;
 #pragma unroll
     for (int i = 0; i < D::kScaleRows; ++i) {
       const i32 row =
@@ -100,8 +93,7 @@ struct Fp8Scales {
       const i32 at = static_cast<i32>(lane) + 32 * D::kScaleWarps * i;
       const i32 span = min(at, D::kBScales - 1) * D::kScaleSpan;
       const i32 block = min(tile.col + span, params.n - 1) / C.b_scale_rows;
-      b[i] = params.b_scale + schedule.group(tile) * params.b_scale_group +
-             block * params.b_scale_block;
+      b[i] = params.b_scale + handed.b_group * params.b_scale_group + block * params.b_scale_block;
     }
     return true;
   }

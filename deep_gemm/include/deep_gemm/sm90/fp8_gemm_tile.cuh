@@ -8,6 +8,7 @@
 #include <deep_gemm/abi/gemm_params.h>
 #include <deep_gemm/epi/store_tile.cuh>
 #include <deep_gemm/pipe/ring.cuh>
+#include <deep_gemm/ptx/mbarrier.cuh>
 #include <deep_gemm/sched/tile.cuh>
 
 namespace deep_gemm::sm90 {
@@ -59,6 +60,9 @@ struct Fp8Derived : Fp8Contract<C> {
   static constexpr int kABytes = C.block_m * C.block_k, kBBytes = C.block_n * C.block_k;
   static constexpr int kABoxRows = C.block_m / (C.share == Share::A ? C.cluster : 1);
   static constexpr int kBBoxRows = C.block_n / (C.share == Share::B ? C.cluster : 1);
+  // Which schedulers hand out tiles with padding to zero, or with rows that differ in use.
+  static constexpr bool kHasPadding = C.groups == Groups::ContiguousIndex;
+  static constexpr bool kHasMixedRows = kHasPadding || C.groups == Groups::Masked;
   static constexpr int kScaleWarps = 2;
   static constexpr int kScaleRows = C.block_m / (32 * kScaleWarps);  // that a lane loads
   static constexpr int kScaleColumns = kScalesEachColumn ? C.block_n / (32 * kScaleWarps) : 1;
@@ -72,6 +76,37 @@ struct Fp8Derived : Fp8Contract<C> {
   }
 };
 
+// ---- Tiles handed out: who looks them up is the storing warp, ahead of all roles ----
+struct alignas(16) Fp8Handed {
+  sched::Tile tile;
+  i32 b_group;  // whose rows of b
+  u32 use;      // bits: below
+
+  static constexpr u32 kExists = 1;
+  // Rows of warpgroup w are padding; the storing warp copies out those of math warp w; that warp
+  // stores them itself.
+  DG_DEVICE static constexpr u32 zeroed(u32 w) { return 1u << (1 + w); }
+  DG_DEVICE static constexpr u32 copied(u32 w) { return 1u << (4 + w); }
+  DG_DEVICE static constexpr u32 by_rows(u32 w) { return 1u << (16 + w); }
+};
+
+// A place is written again once the tile in it is staged: everyone is past it then, as the tile
+// after it has been started.
+struct Fp8Board {
+  static constexpr u32 kTiles = 4;
+
+  Fp8Handed place[kTiles];
+  u64 full[kTiles];  // one arrival: the storing warp
+
+  DG_DEVICE Fp8Handed& at(u32 number) { return place[number % kTiles]; }
+  // The number-th tile of this block, once it is known.
+  DG_DEVICE const Fp8Handed& wait(u32 number) {
+    while (!ptx::mbarrier_try_wait(&full[number % kTiles], number / kTiles % 2)) {
+    }
+    return at(number);
+  }
+};
+
 // ---- Shared memory: one struct, order is the layout ----
 template <TileConfig C>
 struct Fp8Smem {
@@ -81,6 +116,7 @@ struct Fp8Smem {
   alignas(1024) u8 stage[4 * C.math_warpgroups][C.store_slots * epi::kStageBytes];  // the same
   alignas(128) float a_scale[C.stages][C.block_m];
   alignas(16) float b_scale[C.stages][(D::kBScales + 3) / 4 * 4];
+  Fp8Board board;
   // staged: four math warps, by warpgroup; drained: the storing warp.
   u64 staged[C.math_warpgroups], drained[C.math_warpgroups];
   // full: the copying warp, which announces the bytes, and each scale warp; empty: every math warp
@@ -88,6 +124,6 @@ struct Fp8Smem {
 };
 
 // ---- Barriers: every named barrier of this kernel ----
-// None: the ring's mbarriers, and `staged` and `drained` between math and storing warps.
+// None: the mbarriers of ring and board, and `staged` and `drained` between math and storing warps.
 
 }  // namespace deep_gemm::sm90
