@@ -61,9 +61,9 @@ Broken first_sm90_operand_rule(const GemmProblem& p, const TileConfig& t) {
 Broken first_sm90_tile_rule(const TileConfig& t) {
   constexpr int kRows = 64, kStoreColumns = 64, kSums = 200;
   const bool is_bf16 = t.type == ElementType::Bf16;
-  const int columns = is_bf16 ? kStoreColumns : 16;
+  const int columns = is_bf16 ? kStoreColumns * t.n_parts : 16;
   if (t.block_m != kRows * t.math_warpgroups) return {Rule::TileAtom, kRows, t.block_m};
-  if (t.block_n % (columns * t.n_parts) != 0 || t.block_n < kStoreColumns || t.block_n > 256)
+  if (t.block_n % columns != 0 || t.block_n < kStoreColumns || t.block_n > 256)
     return {Rule::TileAtom, columns, t.block_n};
   const std::int64_t part = is_bf16 ? 0 : t.block_n / t.n_parts / 2;  // registers of a product
   const std::int64_t sums = t.block_n / 2;

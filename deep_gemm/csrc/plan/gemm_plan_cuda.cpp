@@ -144,8 +144,10 @@ TileConfig sm90_tile(const GemmProblem& p, const TileConfig& row) {
 
 std::int64_t sm90_smem_bytes(const TileConfig& t) {
   constexpr std::int64_t kStageBytes = 2048, kBarrierBytes = 16;
-  const int part = t.block_n / t.n_parts;
-  const int span = t.b_scale_rows == 1 ? 1 : part % 128 == 0 ? 128 : part & -part;
+  // The most columns that neither a block of 128 nor the cut between two products divides.
+  const auto part = t.n_parts == 1 ? t.block_n : static_cast<int>(round_up(t.block_n / 2, 32));
+  const int cuts = t.block_n | part | 128;
+  const int span = t.b_scale_rows == 1 ? 1 : cuts & -cuts;
   const std::int64_t scales = t.block_m + round_up(t.block_n / span, 4);
   const std::int64_t slot = std::int64_t{t.block_m + t.block_n} * t.block_k +
                             (t.type == ElementType::Bf16 ? 0 : scales * 4) + kBarrierBytes;

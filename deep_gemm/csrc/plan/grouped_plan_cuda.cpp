@@ -26,10 +26,12 @@ std::int64_t most_tiles(const GroupedProblem& p, int block_m, int block_n) {
   }
 }
 
-// All groups as one dense problem with as many tiles: what the dense costs can rank.
+// All groups as one dense problem with as many tiles: what the dense costs can rank. Groups that
+// lie one after the other start at a tile, so that all rows are all tiles.
 GemmProblem as_dense(const GroupedProblem& p, int block_m) {
-  GemmProblem dense = average_group(p);
-  dense.m = p.num_groups * ceil_div(dense.m, block_m) * block_m;
+  const bool is_contiguous = p.grouping == Grouping::Labels || p.grouping == Grouping::Ends;
+  GemmProblem dense = is_contiguous ? p.gemm : average_group(p);
+  dense.m = (is_contiguous ? 1 : p.num_groups) * ceil_div(dense.m, block_m) * block_m;
   return dense;
 }
 

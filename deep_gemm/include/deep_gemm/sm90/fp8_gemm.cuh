@@ -32,21 +32,23 @@ template <TileConfig C>
 struct Fp8Math {
   using D = Fp8Derived<C>;
   using Smem = Fp8Smem<C>;
-  using Mma = ptx::Wgmma<ptx::MmaType::E4M3, D::kPartN>;
   using Sum = float[C.block_n / 2];
-  using Product = float[D::kPartN / 2];
   static constexpr int kSecond = C.n_parts == 1 ? 0 : D::kPartN;  // first column of product two
 
   struct Scales {  // of this thread's two rows, and of the part's columns where they are few
     float row[2];
-    float col[D::kScalesEachColumn ? 1 : D::kPartScales];
+    float col[D::kScalesEachColumn ? 1 : D::kPartN / D::kScaleSpan];
   };
 
-  struct Running {  // a product under way
-    Product value;
+  // A product of a part of the columns, under way.
+  template <int kColumns>
+  struct Running {
+    float value[kColumns / 2];
     Scales scales;
     u32 slot;
   };
+  using One = Running<D::kPartN>;
+  using Two = Running<D::kSecondN>;
 
   const GemmParams& params;
   Smem& smem;
@@ -88,31 +90,33 @@ struct Fp8Math {
   }
 
   // The i-th of a product's four instructions: 32 of a block of 128 along K.
-  DG_DEVICE static void multiply(Product& product, u64 da, u64 db, int i) {
+  template <int kRegisters>
+  DG_DEVICE static void multiply(float (&product)[kRegisters], u64 da, u64 db, int i) {
+    using Mma = ptx::Wgmma<ptx::MmaType::E4M3, 2 * kRegisters>;
     Mma::ss(product, da + layout::descriptor_bytes(32 * i), db + layout::descriptor_bytes(32 * i),
             i > 0);
   }
 
-  template <int kFirst>
-  DG_DEVICE void read_scales(Running& x) const {
+  template <int kFirst, int kColumns>
+  DG_DEVICE void read_scales(Running<kColumns>& x) const {
     const u32 rows = ptx::shared_address(&smem.a_scale[x.slot][scale_row]);
     const u32 cols = ptx::shared_address(&smem.b_scale[x.slot][kFirst / D::kScaleSpan]);
     x.scales.row[0] = ptx::load_shared(rows);
     x.scales.row[1] = ptx::load_shared(rows + 8 * sizeof(float));
     if constexpr (!D::kScalesEachColumn) {
 #pragma unroll
-      for (int i = 0; i < D::kPartScales; ++i) {
+      for (int i = 0; i < kColumns / D::kScaleSpan; ++i) {
         x.scales.col[i] = ptx::load_shared(cols + i * sizeof(float));
       }
     }
   }
 
-  template <int kFirst>
-  DG_DEVICE static void promote(Sum& sum, const Product& product, Scales s) {
+  template <int kFirst, int kRegisters>
+  DG_DEVICE static void promote(Sum& sum, const float (&product)[kRegisters], Scales s) {
     ptx::wgmma_hold(s.row[0]);
     ptx::wgmma_hold(s.row[1]);
 #pragma unroll
-    for (int i = 0; i < D::kPartScales; ++i) {
+    for (int i = 0; i < 2 * kRegisters / D::kScaleSpan; ++i) {
       ptx::wgmma_hold(s.col[i]);
       const float s0 = s.row[0] * s.col[i], s1 = s.row[1] * s.col[i];
 #pragma unroll
@@ -128,9 +132,9 @@ struct Fp8Math {
   }
 
   // The same with a scale a column, which are too many to hold: they are read a batch ahead.
-  template <int kFirst>
-  DG_DEVICE void promote_each_column(Sum& sum, const Running& x) const {
-    constexpr int kBatch = 2, kBatches = D::kPartN / 8 / kBatch;
+  template <int kFirst, int kColumns>
+  DG_DEVICE void promote_each_column(Sum& sum, const Running<kColumns>& x) const {
+    constexpr int kBatch = 2, kBatches = kColumns / 8 / kBatch;
     const u32 cols = ptx::shared_address(&smem.b_scale[x.slot][kFirst]) + lane % 4 * 8;
     float row[2] = {x.scales.row[0], x.scales.row[1]};
     ptx::wgmma_hold(row[0]);
@@ -161,8 +165,8 @@ struct Fp8Math {
   }
 
   // Starts a product while none, or another, is under way.
-  template <int kFirst>
-  DG_DEVICE void start(Running& x, u32 slot) {
+  template <int kFirst, int kColumns>
+  DG_DEVICE void start(Running<kColumns>& x, u32 slot) {
     const u64 da = a_of(slot), db = b_of<kFirst>(slot);
     x.slot = slot;
     ptx::wgmma_use(x.value);
@@ -174,8 +178,8 @@ struct Fp8Math {
   }
 
   // Scales the older product into the sum; Pending younger ones stay under way.
-  template <int kFirst, int Pending>
-  DG_DEVICE void finish(Sum& sum, Running& x) {
+  template <int kFirst, int Pending, int kColumns>
+  DG_DEVICE void finish(Sum& sum, Running<kColumns>& x) {
     ptx::wgmma_wait<Pending>();
     ptx::wgmma_use(x.value);
     constexpr bool kIsLast = C.n_parts == 1 || kFirst != 0;
@@ -190,8 +194,8 @@ struct Fp8Math {
 
   // Both at once. A warp waits while it issues, as the tensor cores take few instructions ahead:
   // the scaling stands behind the first, and the others follow it.
-  template <int kThen, int kNow>
-  DG_DEVICE void turn(Sum& sum, Running& then, u32 slot, Running& now) {
+  template <int kThen, int kNow, int kThenColumns, int kNowColumns>
+  DG_DEVICE void turn(Sum& sum, Running<kThenColumns>& then, u32 slot, Running<kNowColumns>& now) {
     // Why: ptxas spreads the longer scaling between the others, which breaks their chain.
     if constexpr (D::kScalesEachColumn) {
       start<kThen>(then, slot);
@@ -256,13 +260,14 @@ struct Fp8Math {
     next_use = smem.board.wait(number).use;
   }
 
-  DG_DEVICE u32 slot_of_two(const Running& one) { return C.n_parts == 1 ? take() : one.slot; }
+  DG_DEVICE u32 slot_of_two(const One& one) { return C.n_parts == 1 ? take() : one.slot; }
 
   DG_DEVICE void run() {
     next_use = smem.board.wait(0).use;
     if (next_use == 0) return;
     Sum sum;
-    Running one, two;
+    One one;
+    Two two;
     start<0>(one, take());
     while (true) {
       start<kSecond>(two, slot_of_two(one));

@@ -27,7 +27,7 @@ struct Fp8Contract {
   static_assert(C.n_parts == 1 || C.n_parts == 2, "N_PARTS: one or two products a K block");
   static_assert(C.products == 2, "PRODUCTS: the next one is under way while one is scaled");
   static_assert(C.stages >= 4 / C.n_parts, "RING_DEPTH: two products hold two slots");
-  static_assert(C.block_n % (16 * C.n_parts) == 0 && C.block_n >= 64 && C.block_n <= 256,
+  static_assert(C.block_n % 16 == 0 && C.block_n >= 64 && C.block_n <= 256,
                 "N_ATOM: whole scales, and a store box of 64 columns");
   // Whether a warp of its own stores; float32 outputs are stored by the math warps.
   static constexpr bool kStoresApart = C.d_type == OutputType::Bf16;
@@ -49,13 +49,14 @@ struct Fp8Derived : Fp8Contract<C> {
   static constexpr int kMathRegs = C.math_warpgroups == 3   ? 160
                                    : C.math_warpgroups == 2 ? 232
                                                             : 240;
-  static constexpr int kPartN = C.block_n / C.n_parts;
+  // Columns of a tile's products. Two are cut at a multiple of 32: a scale then covers as many
+  // columns as it can.
+  static constexpr int kPartN = C.n_parts == 1 ? C.block_n : (C.block_n / 2 + 31) / 32 * 32;
+  static constexpr int kSecondN = C.n_parts == 1 ? C.block_n : C.block_n - kPartN;
   // Scales of B: one for the most columns that a block of 128 never cuts, wherever the tile starts.
   static constexpr bool kScalesEachColumn = C.b_scale_rows == 1;
-  static constexpr int kScaleSpan = kScalesEachColumn   ? 1
-                                    : kPartN % 128 == 0 ? 128
-                                                        : kPartN & -kPartN;
-  static constexpr int kPartScales = kPartN / kScaleSpan;
+  static constexpr int kCuts = C.block_n | kPartN | 128;
+  static constexpr int kScaleSpan = kScalesEachColumn ? 1 : kCuts & -kCuts;
   static constexpr int kBScales = C.block_n / kScaleSpan;
   static constexpr int kABytes = C.block_m * C.block_k, kBBytes = C.block_n * C.block_k;
   static constexpr int kABoxRows = C.block_m / (C.share == Share::A ? C.cluster : 1);
@@ -65,8 +66,8 @@ struct Fp8Derived : Fp8Contract<C> {
   static constexpr bool kHasMixedRows = kHasPadding || C.groups == Groups::Masked;
   static constexpr int kScaleWarps = 2;
   static constexpr int kScaleRows = C.block_m / (32 * kScaleWarps);  // that a lane loads
-  static constexpr int kScaleColumns = kScalesEachColumn ? C.block_n / (32 * kScaleWarps) : 1;
-  static_assert(C.block_n / 2 + kPartN <= (C.math_warpgroups == 3 ? 128 : 200),
+  static constexpr int kScaleColumns = kScalesEachColumn ? (C.block_n + 63) / 64 : 1;
+  static_assert(C.block_n / 2 + (kPartN + kSecondN) / 2 <= (C.math_warpgroups == 3 ? 128 : 200),
                 "REGISTERS: the sum and two products must fit");
   // Blocks along K that a tile takes. Products come in pairs: with one part a block of zeros may
   // follow.
