@@ -8,11 +8,14 @@ DENSE = ["", ".cluster = 2, .share = Share::A", ".cluster = 2, .share = Share::B
 GROUPS = ["ContiguousIndex", "ContiguousEnds", "Masked"]
 WIDE = ".block_m = 128, .block_n = 128, .stages = 5, .products = 2"
 WIDER = ".block_m = 128, .block_n = 192, .stages = 4, .n_parts = 2, .products = 2, .store_slots = 3"
+UNEVEN = ".block_m = 128, .block_n = {}, .stages = 4, .n_parts = 2, .products = 2, .store_slots = 3"
 LOW = ".block_m = 64, .block_n = 128, .stages = 7, .math_warpgroups = 1, .products = 2"
 NARROW = ".block_m = 64, .block_n = 64, .stages = 10, .math_warpgroups = 1, .products = 2"
 TILES = [f"{tile}, {more}".rstrip(", ") for tile in (WIDE, WIDER) for more in DENSE]
 TILES += [LOW, NARROW]
 TILES += [f"{tile}, .groups = Groups::{g}" for tile in (WIDE, WIDER, LOW) for g in GROUPS]
+TILES += [f"{UNEVEN.format(176)}, {DENSE[2]}"]
+TILES += [f"{UNEVEN.format(160)}, .groups = Groups::{g}" for g in GROUPS]
 # A scale a row of b, and float32 sums.
 ROWS, SUMS = ".b_scale_rows = 1", ".d_type = OutputType::F32, .add_to = AddTo::D"
 TILES += [f"{tile}, {ROWS}, {SUMS}" for tile in (WIDE, f"{WIDE}, {DENSE[2]}", LOW)]

@@ -174,15 +174,15 @@ TEST(GemmPlanCuda, EveryRowOfTheHopperTableIsLegalAndChosenSomewhere) {
   }
 }
 
-TEST(GemmPlanCuda, FourKernelsServeEveryNumberOfRows) {
+TEST(GemmPlanCuda, FiveKernelsServeEveryNumberOfRows) {
   for (const auto& [n, k] : kShapes) {
     std::set<std::string> kernels;
     for (std::int64_t m = 1; m <= 16384; ++m) {
       const std::string line = to_line(plan_gemm(scaled(m, n, k), gpu(90), {}));
       kernels.insert(line.substr(0, line.find(" grid")));
     }
-    CHECK(kernels.size() <= 4);
-    CHECK_EQ(plan::reachable_cuda_plans(scaled(1, n, k), gpu(90)).size(), 4u);
+    CHECK(kernels.size() <= 5);
+    CHECK_EQ(plan::reachable_cuda_plans(scaled(1, n, k), gpu(90)).size(), 5u);
   }
 }
 
