@@ -21,11 +21,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import torch
 
-from . import _ops, errors, fleet, support
+from . import _ops, _packs, errors, fleet, support
 from ._progress import progress
 from ._tables import doctor_text, size_text, table
 from ._version import __version__
@@ -139,17 +140,32 @@ def _is_seen(flags: argparse.Namespace) -> bool:
     return sys.stderr.isatty() and not flags.json
 
 
+def _sum_of(entries: list[dict[str, Any]]) -> str:
+    return f"{len(entries)} entries, {size_text(sum(entry['bytes'] for entry in entries))}"
+
+
+def _listing(entries: list[dict[str, Any]], with_packs: bool) -> str:
+    """A row an entry; those of an installed pack are one line unless they are asked for."""
+    lines = []
+    shown = entries
+    for layer in [] if with_packs else _packs.layers():
+        of_pack = [entry for entry in shown if layer in Path(entry["dir"]).parents]
+        shown = [entry for entry in shown if layer not in Path(entry["dir"]).parents]
+        if of_pack:
+            lines.append(f"{layer.parent.name}: {_sum_of(of_pack)}, in {layer}; --all lists them")
+    rows = [
+        (entry["name"], entry["target"], size_text(entry["bytes"]), entry["request"][:12],
+         entry["dir"])
+        for entry in shown
+    ]  # fmt: skip
+    text = table(("kernel", "target", "size", "request", "folder"), rows)
+    return "\n".join([text, *lines, _sum_of(entries)])
+
+
 def _cache(flags: argparse.Namespace) -> int:
     if flags.action == "ls":
         entries = _ops.query("cache_list")
-        rows = [
-            (entry["name"], entry["target"], size_text(entry["bytes"]), entry["request"][:12],
-             entry["dir"])
-            for entry in entries
-        ]  # fmt: skip
-        total = size_text(sum(entry["bytes"] for entry in entries))
-        text = table(("kernel", "target", "size", "request", "folder"), rows)
-        _print(entries, flags.json, f"{text}\n{len(entries)} entries, {total}")
+        _print(entries, flags.json, _listing(entries, flags.all))
         return 0
     if flags.action == "verify":
         answer = _ops.query("cache_verify")
@@ -224,8 +240,11 @@ def _parser() -> argparse.ArgumentParser:
 
     cache = commands.add_parser("cache", help="look at and move the kernel cache")
     actions = cache.add_subparsers(dest="action", required=True)
-    for action, text in (("ls", "list entries"), ("verify", "check every entry")):
-        actions.add_parser(action, parents=[shared], help=text).set_defaults(run=_cache)
+    ls = actions.add_parser("ls", parents=[shared], help="list entries")
+    ls.add_argument("--all", action="store_true", help="those of installed packs too, each")
+    ls.set_defaults(run=_cache)
+    verify = actions.add_parser("verify", parents=[shared], help="check every entry")
+    verify.set_defaults(run=_cache)
     prune = actions.add_parser("prune", parents=[shared], help="drop least recently used entries")
     prune.add_argument("--max-bytes", type=int, required=True)
     prune.set_defaults(run=_cache)

@@ -2,6 +2,7 @@
 
     for folder in _packs.layers(): ...       # what the extension reads last
     _packs.verdicts(answer["cache"]["packs"])    # what doctor says of each
+    _packs.serving(answer["cuda"], packs)        # and of a machine that has nothing else
 
 A pack is a package with a cache layer in it and `pack.json` beside that; tools/packaging builds it.
 """
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["NAMES", "layers", "verdicts"]
+__all__ = ["NAMES", "layers", "serving", "verdicts"]
 
 NAMES = ("deep_gemm_kernels_sm90",)
 
@@ -59,3 +60,13 @@ def verdicts(counted: Sequence[dict[str, Any]], version: str) -> list[dict[str, 
             answer["fix"] = f"install {name.replace('_', '-')} {version}"
         answers.append(answer)
     return answers
+
+
+def serving(cuda: dict[str, Any], packs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The verdict on CUDA, true also where packs hold kernels and nothing can compile others."""
+    has_compiler = cuda["nvrtc"]["found"] or cuda["nvcc"]["found"]
+    usable = sum(pack["usable"] for pack in packs if pack["found"] and pack["is_on"])
+    if has_compiler or not cuda["driver"]["found"] or not usable:
+        return {**cuda, "note": ""}
+    note = f"{usable} kernels of packs are usable; no compiler: new kernels cannot be made"
+    return {**cuda, "found": True, "reason": "", "fix": "", "note": note}

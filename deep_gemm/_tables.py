@@ -64,7 +64,7 @@ def doctor_text(answer: dict[str, Any], *, verbose: bool = False) -> str:
     lines = _part(
         "host", host, f"{host['compiler']} for {host['arch']}, {host['num_threads']} threads"
     )
-    lines += _part("cuda", cuda, "operators run on it")
+    lines += _part("cuda", cuda, cuda["note"] or "operators run on it")
     devices = ", ".join(driver["devices"]) or "no device listed"
     lines += _part("driver", driver, f"{driver['serves']}, {devices}", "  ")
     for tool in ("nvrtc", "nvcc"):

@@ -214,5 +214,7 @@ def doctor() -> dict[str, Any]:
         "registration": _ops.query("owner"),
     }
     answer = {"package": package, **_ops.query("doctor")}
-    answer["cache"]["packs"] = _packs.verdicts(answer["cache"]["packs"], __version__)
+    packs = _packs.verdicts(answer["cache"]["packs"], __version__)
+    answer["cache"]["packs"] = packs
+    answer["cuda"] = _packs.serving(answer["cuda"], packs)
     return answer

@@ -7,9 +7,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from deep_gemm import _ops, _packs
 from deep_gemm.__main__ import main
 
 
@@ -96,6 +98,52 @@ def test_cache_round_trip(tmp_path: Path) -> None:
         elsewhere, "precompile", "bf16_gemm_nt", "--n", "8", "--k", "64", "--dry-run", "--json"
     )
     assert json.loads(dry.stdout)["kernels"][0]["cached"] is True
+
+
+def test_a_pack_is_one_line_of_the_listing_unless_asked(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    layer = tmp_path / "kernels_of_a_pack" / "layer"
+    row = {"target": "90a", "bytes": 1000, "request": "0" * 64}
+    packed = [row | {"name": f"packed_{i}", "dir": str(layer / f"packs/{i}")} for i in range(3)]
+    entries = [row | {"name": "mine", "dir": str(tmp_path / "cache/mine")}, *packed]
+    monkeypatch.setattr(_ops, "query", lambda what: entries if what == "cache_list" else None)
+    monkeypatch.setattr(_packs, "layers", lambda: [layer])
+    short = run(capsys, "cache", "ls")[1]
+    assert "mine" in short and "packed_" not in short and "4 entries, 4 kB" in short
+    assert f"kernels_of_a_pack: 3 entries, 3 kB, in {layer}; --all lists them" in short
+    whole = run(capsys, "cache", "ls", "--all")[1]
+    assert whole.count("packed_") == 3 and "--all" not in whole and "4 entries" in whole
+    assert json.loads(run(capsys, "cache", "ls", "--json")[1]) == entries
+
+
+def verdict_on_cuda(**found: bool) -> dict[str, Any]:
+    parts = {name: {"found": is_found} for name, is_found in found.items()}
+    return {"found": False, "reason": "why", "fix": "how", **parts}
+
+
+@pytest.mark.parametrize(
+    ("pack", "compiler", "driver", "serves"),
+    [
+        ({"found": True, "is_on": True, "usable": 7}, False, True, True),
+        ({"found": True, "is_on": True, "usable": 7}, True, True, False),
+        ({"found": True, "is_on": True, "usable": 7}, False, False, False),
+        ({"found": True, "is_on": True, "usable": 0}, False, True, False),
+        ({"found": True, "is_on": False, "usable": 7}, False, True, False),
+        ({"found": False}, False, True, False),
+    ],
+    ids=["serves", "compiler", "no_driver", "none_usable", "off", "not_installed"],
+)
+def test_doctor_says_that_packs_serve_a_machine_without_a_compiler(
+    pack: dict[str, Any], compiler: bool, driver: bool, serves: bool
+) -> None:
+    before = verdict_on_cuda(nvrtc=compiler, nvcc=False, driver=driver)
+    after = _packs.serving(before, [pack])
+    if not serves:
+        assert after == before | {"note": ""}
+        return
+    assert after["found"] and after["reason"] == "" == after["fix"]
+    assert after["note"].startswith("7 kernels") and "cannot be made" in after["note"]
 
 
 def test_prune_says_how_much_went_and_verify_finds_damage(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ def answer() -> dict[str, Any]:
         "host": {"found": True, "compiler": "g++", "arch": "v3", "num_threads": 2, "looked_at": []},
         "cuda": {
             "found": False, "reason": "no driver", "fix": "install it", "nvrtc": tool, "nvcc": tool,
+            "note": "",
             "driver": {"found": False, "devices": [], "serves": "", "reason": "a", "fix": "b"},
         },
         "cache": {
@@ -45,6 +46,14 @@ def test_doctor_says_of_each_missing_part_why_and_what_to_do() -> None:
     assert "host       ok  g++ for v3, 2 threads" in text
     assert "looked at" not in text
     assert "nvrtc looked at /x" in doctor_text(answer(), verbose=True)
+
+
+def test_doctor_says_how_cuda_runs_where_only_packs_serve() -> None:
+    whole = answer()
+    whole["cuda"] |= {"found": True, "reason": "", "fix": "", "note": "4 kernels of packs"}
+    assert "cuda       ok  4 kernels of packs\n" in doctor_text(whole)
+    whole["cuda"]["note"] = ""
+    assert "cuda       ok  operators run on it\n" in doctor_text(whole)
 
 
 def test_doctor_counts_the_kernels_of_a_pack_or_says_what_is_wrong_with_it() -> None:
