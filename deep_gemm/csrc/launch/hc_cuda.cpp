@@ -69,13 +69,14 @@ class PreparedSm90Hc final : public PreparedHc {
         b_(matrix_map("b", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, at.b, p.n, p.k, p.b_stride * 4,
                       plan.config.n, CU_TENSOR_MAP_SWIZZLE_NONE)) {
     params_.m = static_cast<int>(p.m);
-    params_.k_blocks = static_cast<int>((p.k + 63) / 64);
-    params_.splits = static_cast<int>(p.splits);
+    const std::int64_t k_blocks = (p.k + 63) / 64;
+    params_.split_blocks = static_cast<int>(k_blocks / p.splits);
+    params_.split_extra = static_cast<int>(k_blocks % p.splits);
     params_.tiles = plan.tiles;
     params_.b_stride = p.b_stride;
     params_.lanes = plan.lanes;
     options_.num_smem_bytes = plan.smem_bytes;
-    options_.grid_dim = cuda::Dim3(plan.grid);
+    options_.grid_dim = cuda::Dim3(plan.config.cluster * p.splits, plan.lanes);
     options_.block_dim = cuda::Dim3(plan.threads);
     options_.cluster_dim = cuda::Dim3(plan.config.cluster);
     options_.nonportable_cluster_size_allowed = plan.config.cluster > 8;

@@ -23,8 +23,8 @@ struct HcConfig {
   bool b_at_once = false;
 };
 
-// Grid: cluster * splits * lanes blocks. Cluster c takes split c % splits and the row tiles c /
-// splits, c / splits + lanes, ...
+// Grid: {cluster * splits, lanes}. A cluster takes the split blockIdx.x / cluster and the row tiles
+// blockIdx.y, blockIdx.y + lanes, ...
 struct HcParams {
   TensorMap a;          // bf16 [m, k], box {64, 64 * math_warpgroups}, 128-byte swizzle
   TensorMap b;          // fp32 [n, k], box {64, n}, no swizzle
@@ -33,8 +33,8 @@ struct HcParams {
   const float* b_data;  // of map b, for b_at_once
   long long b_stride;   // rows, elements
   int m;                // rows, at least 1
-  int k_blocks;         // k / 64
-  int splits;           // at least 1; the first k_blocks % splits take one block more
+  int split_blocks;     // of 64 of k, in every split
+  int split_extra;      // the first that many splits take one block more
   int tiles;            // row tiles
   int lanes;            // clusters a split, at most tiles
   int reserved;

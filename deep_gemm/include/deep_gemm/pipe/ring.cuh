@@ -41,6 +41,16 @@ struct Ring {
     ptx::fence_mbarrier_init();
   }
 
+  // The same by a whole warp, a slot a lane.
+  DG_DEVICE void init(u32 loader_warps, u32 math_warps, u32 lane) {
+    static_assert(Slots <= 32);
+    if (lane < Slots) {
+      ptx::mbarrier_init(&full[lane], loader_warps);
+      ptx::mbarrier_init(&empty[lane], math_warps * Cluster);
+    }
+    ptx::fence_mbarrier_init();
+  }
+
   DG_DEVICE u64* full_bar(const Cursor<Slots>& at) { return &full[at.slot]; }
 
   DG_DEVICE void wait_empty(const Cursor<Slots>& at) {

@@ -1,12 +1,13 @@
 // Hyper-connection product and square sums, Hopper.            stem: tf32_hc_prenorm_gemm
 //   d[s,m,n] = sum over k in split s of a[m,k] * tf32(b[n,k]);   sqr_sum[s,m] = sum over k of
 //   a[m,k]^2
-// Grid: whole clusters; a cluster keeps one split and walks row tiles.  Roles: 1 copying warp, 3 or
-// 7 converting warps, 1-2 math warpgroups. A is bf16 and TF32(b) is exactly a sum of two bf16
-// values: the tensor cores multiply A by both terms side by side along N, from one copy of A that
-// the math threads also read for the squares. A row of A that holds an infinity gives NaN where a
-// low term is zero. Dependent launch: waits before the first global read, releases after the last
-// store. Longer than usual: three roles share one ring, and reading them apart would hide it.
+// Grid: {cluster * splits, lanes}; a cluster keeps one split and walks row tiles.  Roles: 1 copying
+// warp, 3 or 7 converting warps, 1-2 math warpgroups. A is bf16 and TF32(b) is exactly a sum of two
+// bf16 values: the tensor cores multiply A by both terms side by side along N, from one copy of A
+// that the math threads also read for the squares. A row of A that holds an infinity gives NaN
+// where a low term is zero. Dependent launch: waits before the first global read, releases after
+// the last store. Longer than usual: three roles share one ring, and reading them apart would hide
+// it.
 #pragma once
 
 #include <deep_gemm/abi/hc_params.h>
@@ -71,22 +72,20 @@ struct HcShare {
   bool resident;  // the share's B fits in b_slots: converted once, for all tiles
 };
 
-// The i-th of `parts` even pieces of `total`; the first total % parts pieces have one more.
-DG_DEVICE void hc_piece(i32 total, i32 parts, i32 i, i32& first, i32& count) {
-  const i32 base = total / parts, extra = total % parts;
+// The i-th even piece where each has `base` and the first `extra` have one more.
+DG_DEVICE void hc_piece(i32 base, i32 extra, i32 i, i32& first, i32& count) {
   first = i * base + min(i, extra);
   count = base + (i < extra ? 1 : 0);
 }
 
 template <HcConfig C>
 DG_DEVICE HcShare hc_share(const HcParams& params, u32 rank) {
-  const i32 cluster = static_cast<i32>(blockIdx.x) / C.cluster;
   HcShare share;
-  share.split = cluster % params.splits;
-  share.lane = cluster / params.splits;
+  share.split = static_cast<i32>(blockIdx.x) / C.cluster;
+  share.lane = static_cast<i32>(blockIdx.y);
   i32 first, count, inner;
-  hc_piece(params.k_blocks, params.splits, share.split, first, count);
-  hc_piece(count, C.cluster, static_cast<i32>(rank), inner, share.count);
+  hc_piece(params.split_blocks, params.split_extra, share.split, first, count);
+  hc_piece(count / C.cluster, count % C.cluster, static_cast<i32>(rank), inner, share.count);
   share.first = first + inner;
   share.resident = share.count <= C.b_slots;
   return share;
@@ -94,7 +93,7 @@ DG_DEVICE HcShare hc_share(const HcParams& params, u32 rank) {
 
 // ---- Roles: each reads top to bottom as one program ----
 // One thread streams A; it fills the ring before the block meets, since nothing else is needed for
-// that.
+// that. Its warp makes the ring.
 template <HcConfig C>
 struct HcCopy {
   using D = HcDerived<C>;
@@ -117,10 +116,12 @@ struct HcCopy {
     }
   }
 
-  DG_DEVICE void begin(const HcParams& params, HcSmem<C>& smem, const HcShare& share) {
+  DG_DEVICE void begin(const HcParams& params, HcSmem<C>& smem, const HcShare& share, u32 lane) {
     tile = share.lane;
     kb = 0;
-    smem.a_ring.init(1, D::kMathWarps);
+    smem.a_ring.init(1, D::kMathWarps, lane);
+    ptx::warp_sync();
+    if (lane != 0) return;
     for (int i = 0; i < C.a_stages && more(params, share); ++i) copy(params, smem, share);
   }
 
@@ -431,15 +432,18 @@ DG_DEVICE void tf32_hc_prenorm_gemm(const HcParams& params, u8* shared) {
   const u32 warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
   const u32 rank = C.cluster == 1 ? 0 : ptx::cluster_rank();
   const u32 lane = threadIdx.x % 32, converter = warp - D::kMathWarps - 1;
-  if (threadIdx.x == 0) {
-    smem.b_ring.init(1, D::kMathWarps);
-    ptx::mbarrier_init(&smem.sums_ready, D::kMathWarps * C.cluster);
-    ptx::fence_mbarrier_init();
+  if (warp == D::kMathWarps && lane == 0) ptx::prefetch_tensor_map(&params.a);
+  if (warp == 0) {
+    if constexpr (!C.b_at_once) smem.b_ring.init(1, D::kMathWarps, lane);
+    if (C.cluster > 1 && lane == 0) {
+      ptx::mbarrier_init(&smem.sums_ready, D::kMathWarps * C.cluster);
+      ptx::fence_mbarrier_init();
+    }
   }
   const HcShare share = hc_share<C>(params, rank);
   ptx::griddep_wait();
   HcCopy<C> copy;
-  if (warp == D::kMathWarps && lane == 0) copy.begin(params, smem, share);
+  if (warp == D::kMathWarps) copy.begin(params, smem, share, lane);
   if constexpr (C.b_at_once) {
     if (warp != D::kMathWarps) HcSplitAtOnce<C>::run(params, smem, share);
   } else if (warp > D::kMathWarps && lane == 0) {
