@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <optional>
-#include <utility>
+#include <set>
+#include <string>
 
 #include <deep_gemm/csrc/plan/hc_tiles.hpp>
 #include <deep_gemm/csrc/plan/rules.hpp>
@@ -12,6 +13,8 @@
 
 namespace deep_gemm {
 namespace {
+
+namespace str = deep_jit::str;
 
 int columns_of(std::int64_t n) {
   return static_cast<int>(std::min<std::int64_t>(round_up(n, 8), 32));
@@ -125,6 +128,16 @@ Sm90HcPlan sm90_kernel(const HcProblem& p, const DeviceTraits& traits, int math_
   return plan;
 }
 
+Sm90HcPlan sm90_kernel_of_two(const HcProblem& p, const DeviceTraits& traits) {
+  Sm90HcPlan plan = sm90_kernel(p, traits, 1, 1, true);
+  plan.config.a_stages = plan::kHcTwoBlocksStages;
+  plan.config.b_slots = plan::kHcTwoBlocksBSlots;
+  plan.config.converters = plan::kHcTwoBlocksConverters;
+  plan.smem_bytes = sm90_smem_bytes(plan.config);
+  plan.threads = 128 + 32 * (plan.config.converters + 1);
+  return plan;
+}
+
 Sm90HcPlan plan_sm90(const HcProblem& p, const DeviceTraits& traits, int num_sms) {
   const std::int64_t k_blocks = std::max<std::int64_t>(1, ceil_div(p.k, 64) / p.splits);
   const std::int64_t units64 = ceil_div(p.m, 64) * p.splits;
@@ -132,15 +145,20 @@ Sm90HcPlan plan_sm90(const HcProblem& p, const DeviceTraits& traits, int num_sms
   int cluster = cluster_of(units64, k_blocks, p.splits), math_warpgroups = 1;
   if (cluster == 1 && units128 * 2 <= num_sms && k_blocks >= 2) {
     math_warpgroups = cluster = 2;
-  } else if (cluster == 1 && (k_blocks > plan::kHcBSlots || p.m > 6144)) {
+  } else if (cluster == 1 && (k_blocks > plan::kHcBSlots || p.m > plan::kHcWideRows)) {
     math_warpgroups = 2;
   }
   const bool b_at_once = plan::kHcSplitAtOnce && p.k % 64 == 0 &&
                          ceil_div(ceil_div(p.k / 64, p.splits), cluster) <= plan::kHcBSlots;
-  Sm90HcPlan plan = sm90_kernel(p, traits, math_warpgroups, cluster, b_at_once);
+  const std::int64_t tiles64 = ceil_div(p.m, 64);
+  const bool is_two = plan::kHcTwoBlocks && b_at_once && cluster == 1 && math_warpgroups == 1 &&
+                      ceil_div(p.k / 64, p.splits) <= plan::kHcTwoBlocksBSlots &&
+                      tiles64 * p.splits > num_sms;
+  Sm90HcPlan plan = is_two ? sm90_kernel_of_two(p, traits)
+                           : sm90_kernel(p, traits, math_warpgroups, cluster, b_at_once);
   plan.tiles = static_cast<int>(ceil_div(p.m, 64 * plan.config.math_warpgroups));
   // Why one tile a cluster: handing sums over costs more than a new block.
-  const std::int64_t fitting = std::max<std::int64_t>(1, num_sms / p.splits);
+  const std::int64_t fitting = std::max<std::int64_t>(1, (is_two ? 2 : 1) * num_sms / p.splits);
   plan.lanes = plan.config.cluster > 1
                    ? plan.tiles
                    : static_cast<int>(std::min<std::int64_t>(plan.tiles, fitting));
@@ -148,13 +166,31 @@ Sm90HcPlan plan_sm90(const HcProblem& p, const DeviceTraits& traits, int num_sms
   return plan;
 }
 
-// Math warpgroups and blocks of a cluster that plan_sm90 combines, where k has that many blocks.
-std::vector<std::pair<int, int>> sm90_shapes(std::int64_t k_blocks) {
-  std::vector<std::pair<int, int>> shapes = {{1, 1}, {2, 1}};
-  if (k_blocks >= 2) shapes.emplace_back(2, 2);
-  for (const plan::HcClusterRow& row : plan::kHcClusters)
-    if (row.cluster <= k_blocks) shapes.emplace_back(1, row.cluster);
-  return shapes;
+// A plan of every kernel that plan_sm90 picks for some rows and splits: asked, not listed, at the
+// rows where its answer may change.
+std::vector<Sm90HcPlan> reachable_sm90_plans(HcProblem p, const DeviceTraits& traits, int num_sms) {
+  constexpr std::int64_t kMostSplits = 512;
+  std::vector<Sm90HcPlan> plans;
+  std::set<std::string> seen;
+  const auto ask = [&](std::int64_t tiles) {
+    for (const std::int64_t more : {0, 1, 2}) {
+      p.m = 64 * std::max<std::int64_t>(1, tiles + more);
+      Sm90HcPlan plan = plan_sm90(p, traits, num_sms);
+      const HcConfig& c = plan.config;
+      if (seen.insert(str::format("{} {} {} {} {} {}", c.math_warpgroups, c.a_stages, c.b_slots,
+                                  c.converters, c.cluster, c.b_at_once))
+              .second)
+        plans.push_back(plan);
+    }
+  };
+  const std::int64_t most = std::min(ceil_div(p.k, 64) + 1, kMostSplits);
+  for (p.splits = 1; p.splits <= most; ++p.splits) {
+    ask(plan::kHcWideRows / 64);
+    ask(num_sms / p.splits);
+    for (const plan::HcClusterRow& row : plan::kHcClusters)
+      ask(row.max_blocks / (row.cluster * p.splits));
+  }
+  return plans;
 }
 
 // ---- Either ----
@@ -191,10 +227,8 @@ std::vector<HcPlan> reachable_hc_plans(const HcProblem& p, const DeviceTraits& t
   require_cuda(traits);
   std::vector<HcPlan> plans;
   if (is_tuned(p, traits, usable_sms(traits, knobs))) {
-    for (const auto& [math_warpgroups, cluster] : sm90_shapes(ceil_div(p.k, 64)))
-      for (const bool b_at_once : {false, true})
-        if (!b_at_once || (plan::kHcSplitAtOnce && p.k % 64 == 0))
-          plans.emplace_back(sm90_kernel(p, traits, math_warpgroups, cluster, b_at_once));
+    for (const Sm90HcPlan& plan : reachable_sm90_plans(p, traits, usable_sms(traits, knobs)))
+      plans.emplace_back(plan);
   } else {
     for (const PortableHcPlan& plan : legal_portable_plans(p, traits)) plans.emplace_back(plan);
   }
@@ -202,7 +236,6 @@ std::vector<HcPlan> reachable_hc_plans(const HcProblem& p, const DeviceTraits& t
 }
 
 std::string to_line(const HcPlan& plan) {
-  namespace str = deep_jit::str;
   if (const auto* h = std::get_if<HostHcPlan>(&plan))
     return str::format("host columns {} block {} grid {} threads {} workspace {}", h->columns,
                        h->block_m, h->grid_m, h->num_threads, h->workspace_bytes);

@@ -42,6 +42,9 @@ inline constexpr HcClusterRow kHcClusters[] = {
 // With many splits a share of K is short, and sums cost more than they save.
 inline constexpr int kHcManySplits = 8, kHcManySplitsCluster = 4;
 
+// More rows than this, and blocks without a cluster take 128 of them.
+inline constexpr int kHcWideRows = 6144;
+
 // Ring slots of A: 64-row and 128-row tiles. 96 KB and 64 KB in flight; more was not faster.
 inline constexpr int kHcStages64 = 12, kHcStages128 = 4;
 inline constexpr int kHcBSlots = 8;
@@ -49,5 +52,10 @@ inline constexpr int kHcBSlots = 8;
 // Where a share of K fits the B slots: all threads split it before the block meets. Compiled and
 // ready, off until it has been measured (bench/NOTES_hc_mqa.md).
 inline constexpr bool kHcSplitAtOnce = false;
+
+// Two blocks a multiprocessor, for shares that fit these B slots and are split at once: one starts
+// and ends while the other streams. Compiled and ready, off until it has been measured.
+inline constexpr bool kHcTwoBlocks = false;
+inline constexpr int kHcTwoBlocksStages = 8, kHcTwoBlocksBSlots = 7, kHcTwoBlocksConverters = 3;
 
 }  // namespace deep_gemm::plan

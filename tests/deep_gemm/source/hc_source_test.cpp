@@ -37,7 +37,7 @@ TEST(HcSource, ReachablePlansAreTheKernelsThatSomeRowsAndSplitsPick) {
       for (const HcPlan& plan : reachable_hc_plans(p, traits, {}))
         reachable.insert(source_of(plan).text);
       for (p.m = 1; p.m < 100000; p.m += 1 + p.m / 40)
-        for (p.splits = 1; p.splits < 100; p.splits += 1 + p.splits / 3)
+        for (p.splits = 1; p.splits < 100; p.splits += 1 + p.splits / 16)
           picked.insert(source_of(plan_hc(p, traits, {})).text);
       CHECK(picked == reachable);
     }
