@@ -7,12 +7,13 @@
 namespace deep_gemm {
 namespace {
 
-// Every n up to the most columns of a pass and one beyond, k in whole and in broken steps.
+// Every n up to the most columns of a pass and one beyond, k in whole and in broken steps, and so
+// long that no share of it fits the slots of B.
 std::vector<HcProblem> any_problems() {
-  constexpr std::int64_t kColumns = 32, kWhole = 8192;
+  constexpr std::int64_t kColumns = 32, kWhole = 8192, kLong = 65536;
   std::vector<HcProblem> problems;
   for (std::int64_t n = 1; n <= kColumns + 1; ++n) {
-    for (const std::int64_t k : {kWhole, kWhole + 8}) {
+    for (const std::int64_t k : {kWhole, kLong, kWhole + 8}) {
       for (const int alignment : {16, 4}) {
         HcProblem p;
         p.m = 128;
