@@ -28,11 +28,10 @@ SMOKE = "bench/variants/smoke.py"
 # Copies of the tree: what is applied to each.
 TREES = {
     "base": [],
-    "sums": ["bf16_gemm_on.patch", "fp8_rows_on.patch"],
-    "stores": ["paged_logits_two_copiers.patch"],
+    "stores": ["fp8_gemm_storing_warp.patch", "paged_logits_two_copiers.patch"],
 }
 
-OUTPUTS, DENSE = "tests/deep_gemm/test_gemm_outputs_cuda.py", "tests/deep_gemm/test_gemm_cuda.py"
+DENSE = "tests/deep_gemm/test_gemm_cuda.py"
 GROUPED = "tests/deep_gemm/test_grouped_cuda.py"
 
 
@@ -48,39 +47,7 @@ class Kernel:
 
 def kernels() -> dict[str, Kernel]:
     """Every kernel by its name."""
-    orders = [(OUTPUTS, f"bf16_outputs and {letters}") for letters in ("nt", "nn", "tn", "tt")]
-    bf16_suites = [("tests/deep_gemm/test_bf16.py", "cuda"), (DENSE, "bf16"), (GROUPED, "bf16")]
-    along_k = [("tests/deep_gemm/test_k_grouped.py", "cuda and bf16")]
-    along_k += [(GROUPED, "k_grouped or m_and_k_beyond")]
     return {
-        "bf16": Kernel(
-            "sums",
-            [*orders, (OUTPUTS, "beside or many_tiles"), *bf16_suites],
-            [
-                ("dense_bf16", "4096x7168x2048 NT BF16"),
-                ("dense_bf16", "4096x2112x7168 NT BF16"),
-                ("dense_bf16", "1x2112x7168 NT BF16"),
-                ("dense_bf16", "128x7168x2048 NT BF16"),
-                ("dense_bf16", "4096x7168x4096 NN BF16"),
-                ("dense_bf16", "2112x4096x7168 TN FP32 +c"),
-                ("dense_bf16", "7168x4096x2048 TN FP32 +c"),
-            ],
-        ),
-        "bf16_along_k": Kernel("sums", along_k, []),
-        "fp8_rows": Kernel(
-            "sums",
-            [
-                (OUTPUTS, "fp8_float32"),
-                ("tests/deep_gemm/test_fp8_fp4.py", "cuda"),
-                (DENSE, "not bf16"),
-            ],
-            [
-                ("dense_fp8", "24576x4096x1536 NT FP32 +c"),
-                ("dense_fp8", "7168x4096x2048 NT FP32 +c"),
-                ("dense_fp8", "576x4096x7168 NT FP32 +c"),
-                ("dense_fp8", "4096x4096x7168 NT BF16 1x128"),
-            ],
-        ),
         "fp8": Kernel(
             "stores",
             [(DENSE, "not bf16"), (GROUPED, "not bf16 and not two_to_the_31")],

@@ -25,9 +25,9 @@ bool is_tma_operand(const GemmOperand& x, std::int64_t mn, std::int64_t k) {
                              : is_tma_row(k, x.stride_bytes, mn * bytes);
 }
 
-// Where c is read, pairs of its elements are, and its rows are as far apart as those of d.
+// Where c is read, its rows are as far apart as those of d.
 bool is_readable_c(const GemmProblem& p) {
-  return p.n % 2 == 0 && (p.accumulate != Accumulate::FromC || p.c_stride == p.d_stride);
+  return p.accumulate != Accumulate::FromC || p.c_stride == p.d_stride;
 }
 
 // What a tile says of operands and outputs is what the problem has.
@@ -55,6 +55,8 @@ Broken first_sm90_operand_rule(const GemmProblem& p, const TileConfig& t) {
   if (p.alignment < 16 || p.d_alignment < 16 || !is_tma_operand(p.a, p.m, p.k) ||
       !is_tma_operand(p.b, p.n, p.k) || !is_tma_row(p.m, p.d_stride * d_bytes, p.n * d_bytes))
     return {Rule::TmaAlignment, 16, std::min(p.alignment, p.d_alignment)};
+  // Why: the copy engine stores the 16 bytes in which a row ends whole, with what lies beside d.
+  if (p.n * d_bytes % 16 != 0) return {Rule::TmaAlignment, 16, p.n * d_bytes};
   return {};
 }
 

@@ -122,13 +122,6 @@ std::int64_t portable_smem_bytes(const PortableGemmConfig& c) {
 
 int sm90_threads(const TileConfig& tile) { return 128 * (tile.math_warpgroups + 1); }
 
-bool Sm90Kernels::takes(const GemmProblem& p) const {
-  if (!p.is_scaled()) return bf16;
-  const bool is_first =
-      p.b_scale.gran_mn == 128 && p.d_type == OutputType::Bf16 && p.accumulate == Accumulate::None;
-  return is_first || fp8_rows;
-}
-
 TileConfig sm90_tile(const GemmProblem& p, const TileConfig& row) {
   TileConfig tile = row;
   tile.type = p.a.type;
@@ -161,8 +154,7 @@ std::int64_t sm90_smem_bytes(const TileConfig& t) {
 }
 
 std::optional<Sm90GemmPlan> plan_sm90(const GemmProblem& p, const DeviceTraits& traits,
-                                      const Knobs& knobs, const Sm90Kernels& kernels) {
-  if (!kernels.takes(p)) return std::nullopt;
+                                      const Knobs& knobs) {
   const int num_sms = usable_sms(traits, knobs);
   Broken broken;
   const auto* row = cheapest(
@@ -191,14 +183,11 @@ GemmPlan plan_cuda(const GemmProblem& p, const DeviceTraits& traits, const Knobs
   return portable_plan(p, *row, num_sms);
 }
 
-std::vector<GemmPlan> reachable_cuda_plans(const GemmProblem& p, const DeviceTraits& traits,
-                                           const Sm90Kernels& kernels) {
+std::vector<GemmPlan> reachable_cuda_plans(const GemmProblem& p, const DeviceTraits& traits) {
   std::vector<GemmPlan> plans;
-  if (kernels.takes(p)) {
-    for (const auto& row : sm90_rows(p)) {
-      const Sm90GemmPlan plan = sm90_plan(p, row.tile, 1);
-      if (first_broken_rule(p, plan, traits).rule == Rule::None) plans.emplace_back(plan);
-    }
+  for (const auto& row : sm90_rows(p)) {
+    const Sm90GemmPlan plan = sm90_plan(p, row.tile, 1);
+    if (first_broken_rule(p, plan, traits).rule == Rule::None) plans.emplace_back(plan);
   }
   if (!plans.empty()) return plans;
   for (const auto& row : kPortableTiles) {

@@ -32,14 +32,6 @@ bool reads_whole_chunks(const GemmProblem& problem);
 
 // ---- The Hopper kernels ----
 
-// Which of the kernels that wait for their first run a plan may name.
-struct Sm90Kernels {
-  bool bf16 = kPlansSm90Bf16;
-  bool fp8_rows = kPlansSm90Fp8Rows;
-
-  bool takes(const GemmProblem& problem) const;
-};
-
 // A row's tile with what follows from the problem.
 TileConfig sm90_tile(const GemmProblem& problem, const TileConfig& row);
 int sm90_threads(const TileConfig& tile);
@@ -47,10 +39,9 @@ std::int64_t sm90_smem_bytes(const TileConfig& tile);
 
 // The cheapest Hopper plan; none, where no row is legal.
 std::optional<Sm90GemmPlan> plan_sm90(const GemmProblem& problem, const DeviceTraits& traits,
-                                      const Knobs& knobs, const Sm90Kernels& kernels = {});
+                                      const Knobs& knobs);
 
 // Every plan that plan_cuda can pick for these operands, whatever m, n and k are. grid is 1.
-std::vector<GemmPlan> reachable_cuda_plans(const GemmProblem& problem, const DeviceTraits& traits,
-                                           const Sm90Kernels& kernels = {});
+std::vector<GemmPlan> reachable_cuda_plans(const GemmProblem& problem, const DeviceTraits& traits);
 
 }  // namespace deep_gemm::plan

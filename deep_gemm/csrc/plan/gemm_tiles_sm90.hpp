@@ -6,12 +6,6 @@
 
 namespace deep_gemm::plan {
 
-// Kernels that compile and that no GPU has run: plans leave them out until these are true.
-// bf16 operands.
-inline constexpr bool kPlansSm90Bf16 = false;
-// E4M3 with a scale a row of b, or with float32 out, stored or added to d.
-inline constexpr bool kPlansSm90Fp8Rows = false;
-
 // What a row leaves open follows from the problem: types, orders, scales, what d is added to.
 struct Sm90TileRow {
   TileConfig tile;

@@ -111,9 +111,7 @@ Broken first_broken_rule(const GroupedProblem& p, const Sm90GroupedPlan& plan,
 }
 
 std::optional<Sm90GroupedPlan> plan_sm90_grouped(const GroupedProblem& p,
-                                                 const DeviceTraits& traits, const Knobs& knobs,
-                                                 const Sm90Kernels& kernels) {
-  if (!kernels.takes(p.gemm)) return std::nullopt;
+                                                 const DeviceTraits& traits, const Knobs& knobs) {
   const int num_sms = usable_sms(traits, knobs);
   std::optional<Sm90GroupedPlan> best;
   double best_cycles = 0;
@@ -156,11 +154,9 @@ GroupedPlan plan_cuda_grouped(const GroupedProblem& p, const DeviceTraits& trait
 std::vector<GroupedPlan> reachable_cuda_grouped_plans(const GroupedProblem& p,
                                                       const DeviceTraits& traits) {
   std::vector<GroupedPlan> plans;
-  if (Sm90Kernels{}.takes(p.gemm)) {
-    for (const auto& row : sm90_rows(p)) {
-      const auto plan = sm90_plan(p, row.tile, 1);
-      if (first_broken_rule(p, plan, traits).rule == Rule::None) plans.emplace_back(plan);
-    }
+  for (const auto& row : sm90_rows(p)) {
+    const auto plan = sm90_plan(p, row.tile, 1);
+    if (first_broken_rule(p, plan, traits).rule == Rule::None) plans.emplace_back(plan);
   }
   if (!plans.empty()) return plans;
   for (const auto& row : kPortableTiles) {

@@ -16,8 +16,7 @@ namespace deep_gemm::plan {
 
 // The cheapest Hopper plan; none, where no row is legal.
 std::optional<Sm90GroupedPlan> plan_sm90_grouped(const GroupedProblem& problem,
-                                                 const DeviceTraits& traits, const Knobs& knobs,
-                                                 const Sm90Kernels& kernels = {});
+                                                 const DeviceTraits& traits, const Knobs& knobs);
 
 GroupedPlan plan_cuda_grouped(const GroupedProblem& problem, const DeviceTraits& traits,
                               const Knobs& knobs, std::string_view op);
