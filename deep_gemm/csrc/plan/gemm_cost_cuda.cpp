@@ -17,6 +17,7 @@ constexpr double kPortableTileCycles = 1500;    // to start a tile, and to store
 // Rounded figures of an H200.
 constexpr double kDramBytesPerCycle = 2450;
 constexpr double kSm90TileCycles = 1800;
+constexpr double kSm90FloatStoreBytesPerCycle = 28;  // of an SM, beyond what a bf16 tile costs
 constexpr double kSm90LaunchCycles = 2500;
 
 double element_bytes(ElementType type) {
@@ -56,7 +57,9 @@ double sm90_cycles(const GemmProblem& p, const Sm90TileRow& row, int num_sms) {
   const double bytes =
       (m * element_bytes(p.a.type) + n * element_bytes(p.b.type)) * static_cast<double>(p.k) +
       m * n * d_bytes;
-  const double work = waves * (steps * row.step_cycles + kSm90TileCycles);
+  const double floats = p.d_type == OutputType::F32 ? c.block_m * c.block_n * d_bytes : 0;
+  const double tile = kSm90TileCycles + floats / kSm90FloatStoreBytesPerCycle;
+  const double work = waves * (steps * row.step_cycles + tile);
   // Work that hides behind loads still counts a little: the smaller tile wins a tie.
   return kSm90LaunchCycles + std::max(work, bytes / kDramBytesPerCycle) + 0.1 * work;
 }

@@ -60,13 +60,26 @@ Broken first_sm90_operand_rule(const GemmProblem& p, const TileConfig& t) {
   return {};
 }
 
+// Columns of a tile come in these.
+int column_unit(const TileConfig& t) {
+  constexpr int kInstruction = 16, kFloatStore = 32, kChunk = 64;
+  if (t.type != ElementType::Bf16) return kInstruction;
+  if (t.b_major == Major::Mn) return kChunk;
+  return t.d_type == OutputType::F32 || t.add_to == AddTo::C ? kFloatStore : kInstruction;
+}
+
+// Rows of b that each block of a cluster brings come in these.
+int shared_row_unit(const TileConfig& t) { return t.b_major == Major::Mn ? 64 : 8; }
+
 Broken first_sm90_tile_rule(const TileConfig& t) {
   constexpr int kRows = 64, kStoreColumns = 64, kSums = 200;
   const bool is_bf16 = t.type == ElementType::Bf16;
-  const int columns = is_bf16 ? kStoreColumns * t.n_parts : 16;
+  const int columns = column_unit(t);
   if (t.block_m != kRows * t.math_warpgroups) return {Rule::TileAtom, kRows, t.block_m};
   if (t.block_n % columns != 0 || t.block_n < kStoreColumns || t.block_n > 256)
     return {Rule::TileAtom, columns, t.block_n};
+  if (t.share == Share::B && t.block_n % (shared_row_unit(t) * t.cluster) != 0)
+    return {Rule::TileAtom, shared_row_unit(t) * t.cluster, t.block_n};
   const std::int64_t part = is_bf16 ? 0 : t.block_n / t.n_parts / 2;  // registers of a product
   const std::int64_t sums = t.block_n / 2;
   if (sums + t.products * part > kSums) return {Rule::Registers, kSums, sums + t.products * part};

@@ -7,6 +7,8 @@ from tests.support.nvrtc import Nvrtc, nvrtc_or_skip
 SMEM_BYTES = 232448  # what a block may have on compute capability 9.0
 
 WIDE = ".block_m = 128, .block_n = 256, .stages = 4"
+MIDDLE = ".block_m = 128, .block_n = 192, .stages = 4"
+ODD = ".block_m = 128, .block_n = 176, .stages = 5"
 SQUARE = ".block_m = 128, .block_n = 128, .stages = 6"
 LOW = ".block_m = 64, .block_n = 128, .stages = 8, .math_warpgroups = 1"
 NARROW = ".block_m = 64, .block_n = 64, .stages = 12, .math_warpgroups = 1"
@@ -55,7 +57,7 @@ def check(nvrtc: Nvrtc, source: str) -> None:
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-@pytest.mark.parametrize("tile", [f"{WIDE}, {PAIR}", LOW])
+@pytest.mark.parametrize("tile", [f"{WIDE}, {PAIR}", MIDDLE, LOW])
 def test_every_output_compiles_without_spills_or_serialized_wgmma(
     nvrtc: Nvrtc, tile: str, output: str
 ) -> None:
@@ -63,13 +65,18 @@ def test_every_output_compiles_without_spills_or_serialized_wgmma(
 
 
 @pytest.mark.parametrize("majors", MAJORS[1:])
-@pytest.mark.parametrize("tile", [f"{WIDE}, {PAIR}", WIDE, SQUARE, NARROW])
+@pytest.mark.parametrize("tile", [f"{WIDE}, {PAIR}", WIDE, MIDDLE, SQUARE, NARROW])
 def test_every_storage_order_compiles(nvrtc: Nvrtc, tile: str, majors: str) -> None:
     check(nvrtc, text(tile, majors=majors))
 
 
+@pytest.mark.parametrize("majors", ["", "a"])
+def test_columns_that_are_no_multiple_of_32_compile(nvrtc: Nvrtc, majors: str) -> None:
+    check(nvrtc, text(f"{ODD}, {PAIR}", majors=majors))
+
+
 @pytest.mark.parametrize("groups", GROUPS)
-@pytest.mark.parametrize("tile", [WIDE, SQUARE, LOW])
+@pytest.mark.parametrize("tile", [WIDE, MIDDLE, SQUARE, LOW])
 @pytest.mark.parametrize("output", ["", ".d_type = OutputType::F32"])
 def test_every_grouping_compiles(nvrtc: Nvrtc, tile: str, groups: str, output: str) -> None:
     majors = "b" if output else ""
@@ -77,7 +84,7 @@ def test_every_grouping_compiles(nvrtc: Nvrtc, tile: str, groups: str, output: s
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-@pytest.mark.parametrize("tile", [WIDE, SQUARE, LOW])
+@pytest.mark.parametrize("tile", [WIDE, MIDDLE, SQUARE, LOW])
 def test_groups_along_k_compile(nvrtc: Nvrtc, tile: str, output: str) -> None:
     check(nvrtc, text(tile, ".groups = Groups::KGrouped", output, majors="ab"))
 
@@ -86,10 +93,11 @@ def test_groups_along_k_compile(nvrtc: Nvrtc, tile: str, output: str) -> None:
     ("tile", "rule"),
     [
         (".block_m = 256, .block_n = 128", "M_ATOM"),
-        (".block_m = 128, .block_n = 96", "N_ATOM"),
+        (".block_m = 128, .block_n = 72", "N_ATOM"),
+        (".block_m = 128, .block_n = 48", "N_ATOM"),
         (".block_m = 128, .block_n = 128, .products = 2", "PRODUCTS"),
         (".block_m = 128, .block_n = 64, .groups = Groups::KGrouped", "K_GROUPS"),
-        (".block_m = 128, .block_n = 64, .cluster = 2, .share = Share::B", "SHARE"),
+        (".block_m = 128, .block_n = 72, .cluster = 2, .share = Share::B", "SHARE"),
         (
             ".block_m = 128, .block_n = 128, .cluster = 2, .share = Share::A, "
             ".groups = Groups::Masked",

@@ -103,7 +103,7 @@ TEST(GemmPlanCuda, HopperKernelsAreFewAndEveryRowIsChosenSomewhere) {
         CHECK(plan::first_broken_rule(problem(m, n, k), *plan, gpu(90)).rule == Rule::None);
         kernels.insert(kernel_of(*plan));
       }
-      CHECK(kernels.size() <= 5);
+      CHECK(kernels.size() <= 7);
       CHECK_EQ(plan::reachable_cuda_plans(problem(1, n, k), gpu(90)).size(), num_rows);
       all.merge(kernels);
     }
@@ -245,6 +245,27 @@ TEST(GemmPlanCuda, WhatTheOtherHopperKernelsCannotDoGoesToThePortableOne) {
   Sm90GemmPlan other;  // a tile of one kind and a problem of another
   other.tile = plan::kSm90Fp8Tiles[0].tile;
   CHECK(plan::first_broken_rule(plain(64, 512, 512), other, gpu(90)).rule == Rule::Sm90Operands);
+}
+
+TEST(GemmPlanCuda, ColumnsOfABf16TileAreWhatItsBoxesAndStoresDivide) {
+  const auto rule = [](const GemmProblem& p, int block_n, int cluster = 1) {
+    Sm90GemmPlan plan;
+    plan.tile = plan::sm90_tile(p, {.block_n = block_n, .stages = 3, .cluster = cluster});
+    if (cluster > 1) plan.tile.share = Share::B;
+    return plan::first_broken_rule(p, plan, gpu(90)).rule;
+  };
+  GemmProblem p = plain(64, 512, 512);
+  for (int n = 64; n <= 256; n += 8)
+    CHECK(rule(p, n) == (n % 16 == 0 ? Rule::None : Rule::TileAtom));
+  CHECK(rule(p, 176, 2) == Rule::None);
+  CHECK(rule(p, 176, 4) == Rule::TileAtom);  // 44 rows of b a block
+  p.d_type = OutputType::F32;
+  for (int n = 64; n <= 256; n += 8)
+    CHECK(rule(p, n) == (n % 32 == 0 ? Rule::None : Rule::TileAtom));
+  p = turned(64, 512, 512);
+  for (int n = 64; n <= 256; n += 8)
+    CHECK(rule(p, n) == (n % 64 == 0 ? Rule::None : Rule::TileAtom));
+  CHECK(rule(p, 192, 2) == Rule::TileAtom);  // 96 columns of b a block
 }
 
 TEST(GemmPlanCuda, TheWishForFewerSmsCapsTheGrid) {

@@ -126,7 +126,8 @@ TEST(GroupedPlan, Bf16PlansAreTheCommittedOnes) {
   std::string text;
   std::set<int> rows;
   for (const Grouping grouping : {Grouping::Labels, Grouping::Ends, Grouping::Counts}) {
-    for (const auto& [m, n] : {std::pair{64, 4096}, {512, 576}, {4096, 1536}, {8192, 7168}}) {
+    for (const auto& [m, n] :
+         {std::pair{64, 4096}, {512, 576}, {4096, 128}, {4096, 1536}, {8192, 7168}}) {
       const GroupedProblem p = grouped(grouping, 8, m, n, 7168, false);
       const auto plan = plan::plan_sm90_grouped(p, gpu(90), {});
       CHECK(plan.has_value());
