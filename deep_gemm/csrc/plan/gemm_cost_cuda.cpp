@@ -16,6 +16,7 @@ constexpr double kPortableTileCycles = 1500;    // to start a tile, and to store
 
 // Rounded figures of an H200.
 constexpr double kDramBytesPerCycle = 2450;
+constexpr double kSm90SlotBytesPerCycle = 60;  // into an SM
 constexpr double kSm90TileCycles = 1800;
 constexpr double kSm90FloatStoreBytesPerCycle = 28;  // of an SM, beyond what a bf16 tile costs
 constexpr double kSm90LaunchCycles = 2500;
@@ -59,7 +60,12 @@ double sm90_cycles(const GemmProblem& p, const Sm90TileRow& row, int num_sms) {
       m * n * d_bytes;
   const double floats = p.d_type == OutputType::F32 ? c.block_m * c.block_n * d_bytes : 0;
   const double tile = kSm90TileCycles + floats / kSm90FloatStoreBytesPerCycle;
-  const double work = waves * (steps * row.step_cycles + tile);
+  const double slot_bytes = static_cast<double>(std::min<std::int64_t>(p.m, c.block_m) /
+                                                    (c.share == Share::A ? c.cluster : 1) +
+                                                c.block_n / (c.share == Share::B ? c.cluster : 1)) *
+                            c.block_k;
+  const double step = std::max<double>(row.step_cycles, slot_bytes / kSm90SlotBytesPerCycle);
+  const double work = waves * (steps * step + tile);
   // Work that hides behind loads still counts a little: the smaller tile wins a tie.
   return kSm90LaunchCycles + std::max(work, bytes / kDramBytesPerCycle) + 0.1 * work;
 }

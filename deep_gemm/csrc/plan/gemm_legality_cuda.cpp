@@ -60,23 +60,29 @@ Broken first_sm90_operand_rule(const GemmProblem& p, const TileConfig& t) {
   return {};
 }
 
+// Tiles narrower than a store box are stored row by row.
+constexpr int kStoreColumns = 64;
+
 // Columns of a tile come in these.
 int column_unit(const TileConfig& t) {
   constexpr int kInstruction = 16, kFloatStore = 32, kChunk = 64;
   if (t.type != ElementType::Bf16) return kInstruction;
   if (t.b_major == Major::Mn) return kChunk;
-  return t.d_type == OutputType::F32 || t.add_to == AddTo::C ? kFloatStore : kInstruction;
+  if (t.block_n < kStoreColumns) return kInstruction;
+  return t.d_type == OutputType::F32 ? kFloatStore : kInstruction;
 }
 
 // Rows of b that each block of a cluster brings come in these.
 int shared_row_unit(const TileConfig& t) { return t.b_major == Major::Mn ? 64 : 8; }
 
 Broken first_sm90_tile_rule(const TileConfig& t) {
-  constexpr int kRows = 64, kStoreColumns = 64, kSums = 200;
+  constexpr int kRows = 64, kSums = 200;
   const bool is_bf16 = t.type == ElementType::Bf16;
   const int columns = column_unit(t);
   if (t.block_m != kRows * t.math_warpgroups) return {Rule::TileAtom, kRows, t.block_m};
-  if (t.block_n % columns != 0 || t.block_n < kStoreColumns || t.block_n > 256)
+  const bool may_be_narrow = is_bf16 && t.groups == Groups::Dense && t.add_to != AddTo::D;
+  if (t.block_n % columns != 0 || t.block_n > 256 ||
+      t.block_n < (may_be_narrow ? columns : kStoreColumns))
     return {Rule::TileAtom, columns, t.block_n};
   if (t.share == Share::B && t.block_n % (shared_row_unit(t) * t.cluster) != 0)
     return {Rule::TileAtom, shared_row_unit(t) * t.cluster, t.block_n};

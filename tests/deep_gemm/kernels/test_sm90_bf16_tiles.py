@@ -12,6 +12,7 @@ ODD = ".block_m = 128, .block_n = 176, .stages = 5"
 SQUARE = ".block_m = 128, .block_n = 128, .stages = 6"
 LOW = ".block_m = 64, .block_n = 128, .stages = 8, .math_warpgroups = 1"
 NARROW = ".block_m = 64, .block_n = 64, .stages = 12, .math_warpgroups = 1"
+SLIVER = ".block_m = 64, .block_n = 16, .stages = 20, .math_warpgroups = 1, .store_slots = 1"
 PAIR = ".cluster = 2, .share = Share::B"
 GROUPS = ["ContiguousIndex", "ContiguousEnds", "Masked"]
 OUTPUTS = [
@@ -70,9 +71,18 @@ def test_every_storage_order_compiles(nvrtc: Nvrtc, tile: str, majors: str) -> N
     check(nvrtc, text(tile, majors=majors))
 
 
+@pytest.mark.parametrize("output", ["", ".add_to = AddTo::C"])
 @pytest.mark.parametrize("majors", ["", "a"])
-def test_columns_that_are_no_multiple_of_32_compile(nvrtc: Nvrtc, majors: str) -> None:
-    check(nvrtc, text(f"{ODD}, {PAIR}", majors=majors))
+def test_columns_that_are_no_multiple_of_32_compile(nvrtc: Nvrtc, majors: str, output: str) -> None:
+    check(nvrtc, text(f"{ODD}, {PAIR}", output, majors=majors))
+
+
+@pytest.mark.parametrize("majors", ["", "a"])
+@pytest.mark.parametrize(
+    "output", ["", ".add_to = AddTo::C", ".d_type = OutputType::F32, .add_to = AddTo::C"]
+)
+def test_tiles_narrower_than_a_store_box_compile(nvrtc: Nvrtc, output: str, majors: str) -> None:
+    check(nvrtc, text(SLIVER, output, majors=majors))
 
 
 @pytest.mark.parametrize("groups", GROUPS)
@@ -94,7 +104,7 @@ def test_groups_along_k_compile(nvrtc: Nvrtc, tile: str, output: str) -> None:
     [
         (".block_m = 256, .block_n = 128", "M_ATOM"),
         (".block_m = 128, .block_n = 72", "N_ATOM"),
-        (".block_m = 128, .block_n = 48", "N_ATOM"),
+        (".block_m = 128, .block_n = 48, .groups = Groups::Masked", "N_NARROW"),
         (".block_m = 128, .block_n = 128, .products = 2", "PRODUCTS"),
         (".block_m = 128, .block_n = 64, .groups = Groups::KGrouped", "K_GROUPS"),
         (".block_m = 128, .block_n = 72, .cluster = 2, .share = Share::B", "SHARE"),
@@ -108,3 +118,13 @@ def test_groups_along_k_compile(nvrtc: Nvrtc, tile: str, output: str) -> None:
 def test_a_tile_that_does_not_fit_is_refused_by_name(nvrtc: Nvrtc, tile: str, rule: str) -> None:
     with pytest.raises(AssertionError, match=rule):
         nvrtc.compile(text(tile), "90a")
+
+
+def test_columns_that_a_store_or_a_box_does_not_divide_are_refused_by_name(nvrtc: Nvrtc) -> None:
+    with pytest.raises(AssertionError, match="N_STORE"):
+        nvrtc.compile(text(".block_m = 128, .block_n = 80", ".d_type = OutputType::F32"), "90a")
+    with pytest.raises(AssertionError, match="N_NARROW"):
+        sums = ".d_type = OutputType::F32, .add_to = AddTo::D"
+        nvrtc.compile(text(".block_m = 128, .block_n = 48", sums), "90a")
+    with pytest.raises(AssertionError, match="N_CHUNK"):
+        nvrtc.compile(text(".block_m = 128, .block_n = 176", majors="b"), "90a")

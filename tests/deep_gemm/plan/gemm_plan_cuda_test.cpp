@@ -103,7 +103,7 @@ TEST(GemmPlanCuda, HopperKernelsAreFewAndEveryRowIsChosenSomewhere) {
         CHECK(plan::first_broken_rule(problem(m, n, k), *plan, gpu(90)).rule == Rule::None);
         kernels.insert(kernel_of(*plan));
       }
-      CHECK(kernels.size() <= 7);
+      CHECK(kernels.size() <= 8);
       CHECK_EQ(plan::reachable_cuda_plans(problem(1, n, k), gpu(90)).size(), num_rows);
       all.merge(kernels);
     }
@@ -255,15 +255,19 @@ TEST(GemmPlanCuda, ColumnsOfABf16TileAreWhatItsBoxesAndStoresDivide) {
     return plan::first_broken_rule(p, plan, gpu(90)).rule;
   };
   GemmProblem p = plain(64, 512, 512);
-  for (int n = 64; n <= 256; n += 8)
+  for (int n = 8; n <= 256; n += 8)
     CHECK(rule(p, n) == (n % 16 == 0 ? Rule::None : Rule::TileAtom));
   CHECK(rule(p, 176, 2) == Rule::None);
   CHECK(rule(p, 176, 4) == Rule::TileAtom);  // 44 rows of b a block
   p.d_type = OutputType::F32;
-  for (int n = 64; n <= 256; n += 8)
-    CHECK(rule(p, n) == (n % 32 == 0 ? Rule::None : Rule::TileAtom));
+  for (int n = 8; n <= 256; n += 8)
+    CHECK(rule(p, n) == (n % (n < 64 ? 16 : 32) == 0 ? Rule::None : Rule::TileAtom));
+  p.accumulate = Accumulate::InPlace;
+  for (const int n : {16, 32, 48}) CHECK(rule(p, n) == Rule::TileAtom);
+  p.d_type = OutputType::Bf16;
+  for (const int n : {16, 32, 48, 176}) CHECK(rule(p, n) == Rule::None);
   p = turned(64, 512, 512);
-  for (int n = 64; n <= 256; n += 8)
+  for (int n = 16; n <= 256; n += 8)
     CHECK(rule(p, n) == (n % 64 == 0 ? Rule::None : Rule::TileAtom));
   CHECK(rule(p, 192, 2) == Rule::TileAtom);  // 96 columns of b a block
 }

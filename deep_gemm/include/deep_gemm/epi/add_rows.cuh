@@ -25,7 +25,7 @@ DG_DEVICE void add_pair(float* sum, u32 pair) {
 
 template <int N, class T>
 DG_DEVICE void add_rows(float (&sum)[N / 2], const T* c, i64 stride, i32 rows, i32 columns) {
-  constexpr int kBatch = 4;  // pairs under way together
+  constexpr int kBatch = N % 32 == 0 ? 4 : 2;  // pairs under way together
   static_assert(N % (8 * kBatch) == 0, "ADD_BATCH: whole batches");
   const i32 lane = static_cast<i32>(threadIdx.x % 32);
 #pragma unroll

@@ -36,12 +36,13 @@ DG_DEVICE void store_tile(const Schedule& schedule, const sched::Tile& tile,
                           float (&sum)[C.block_n / 2], u8* stage, const GemmParams& params,
                           i32 row) {
   if (tile.row + row >= tile.row_end) return;
+  constexpr bool kHasBox = C.block_n >= 64;  // else one would hold columns of the next tile
   if constexpr (C.add_to == AddTo::C) add_c<C>(tile, sum, params, row);
-  if (schedule.is_whole(tile, tile.row + row)) {
-    if constexpr (C.d_type == OutputType::F32) {
+  if (kHasBox && schedule.is_whole(tile, tile.row + row)) {
+    if constexpr (kHasBox && C.d_type == OutputType::F32) {
       store_rows_f32<C.block_n, C.store_slots, C.add_to == AddTo::D>(
           sum, stage, params.d, tile.col, tile.local_row + row, tile.group);
-    } else {
+    } else if constexpr (kHasBox) {
       store_rows_bf16<C.block_n, C.store_slots>(sum, stage, params.d, tile.col,
                                                 tile.local_row + row, tile.group);
     }

@@ -28,11 +28,12 @@ struct Bf16Contract {
   static_assert(C.stages >= 2, "RING_DEPTH: load and math must overlap");
   static_assert(C.math_warpgroups == 1 || C.math_warpgroups == 2, "MATH_WARPGROUPS: 1 or 2");
   static_assert(C.block_m == 64 * C.math_warpgroups, "M_ATOM: 64 rows a math warpgroup");
-  static_assert(C.block_n % 16 == 0 && C.block_n >= 64 && C.block_n <= 256,
-                "N_ATOM: 16 columns, a store box at the least");
+  static_assert(C.block_n % 16 == 0 && C.block_n >= 16 && C.block_n <= 256, "N_ATOM: 16 columns");
+  static_assert(C.block_n >= 64 || (C.groups == Groups::Dense && C.add_to != AddTo::D),
+                "N_NARROW: stored row by row, so not added to d");
   static_assert(C.b_major == Major::K || C.block_n % 64 == 0, "N_CHUNK: boxes of 64 of b along n");
-  static_assert((C.d_type == OutputType::Bf16 && C.add_to != AddTo::C) || C.block_n % 32 == 0,
-                "N_STORE: float32 is stored, and c is read, by 32 columns");
+  static_assert(C.block_n < 64 || C.d_type == OutputType::Bf16 || C.block_n % 32 == 0,
+                "N_STORE: float32 is stored by 32 columns");
   static_assert(C.n_parts == 1 && C.products == 1, "PRODUCTS: one sum, in the tensor cores");
   static_assert(C.add_to != AddTo::D || C.d_type == OutputType::F32, "ADD_TO_D: float32");
   static_assert(C.cluster == 1 || C.share != Share::None, "CLUSTER: an operand is shared");
