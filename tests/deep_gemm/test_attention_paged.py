@@ -54,6 +54,33 @@ def test_paged_logits_match_the_reference(case: LogitsCase, device: str) -> None
     assert_logits_close(half, expected_paged(arguments), case)
 
 
+# Many tiles a block where nine SMs share them: more than a warp looks up at a time, odd numbers too.
+LONG = [
+    LogitsCase(33, 8191, 64, next_n=1, page=64),
+    LogitsCase(17, 9999, 64, next_n=2, page=64),
+    LogitsCase(9, 12345, 32, next_n=4, page=32),
+    LogitsCase(11, 7777, 64, next_n=3, page=16),
+]
+
+
+@NO_GPU
+@pytest.mark.parametrize("case", LONG, ids=str)
+def test_long_paged_calls_match_the_reference(case: LogitsCase) -> None:
+    arguments = case.paged("cuda")
+    want = expected_paged(arguments)
+    inside = want != -torch.inf
+    try:
+        for num_sms in (9, 132):
+            deep_gemm.set_num_sms(num_sms)
+            first = run_paged(arguments)
+            assert_logits_close(first, want, f"{case}, {num_sms} SMs")
+            for number in range(10):
+                again = run_paged(arguments)
+                assert_bitwise_equal(again[inside], first[inside], f"call {number}")
+    finally:
+        deep_gemm.set_num_sms(0)
+
+
 @on_every_device
 @pytest.mark.parametrize("case", PAGED[2:6], ids=str)
 def test_paged_calls_repeat_bit_by_bit(case: LogitsCase, device: str) -> None:
@@ -101,6 +128,16 @@ def test_a_cache_may_begin_at_any_multiple_of_four_bytes(
     holder[start:] = cache.flatten()
     arguments["kv_cache"] = holder[start:].view(cache.shape)
     assert_logits_close(run_paged(arguments), expected_paged(arguments), case)
+
+
+@on_every_device
+def test_a_cache_without_blocks_is_refused_where_there_may_be_keys(device: str) -> None:
+    arguments = LogitsCase(3, 100, 32).paged(device)
+    arguments["kv_cache"] = arguments["kv_cache"][:0]
+    with pytest.raises(deep_gemm.errors.InvalidArgument, match="LOGITS_BLOCKS"):
+        run_paged(arguments)
+    arguments["max_context_len"] = 0
+    assert run_paged(arguments).shape == (3, 0)
 
 
 @on_every_device

@@ -99,6 +99,11 @@ void check_cache(const LogitsFacts& f, LogitsProblem& p) {
   p.block_stride = c.sizes[0] <= 1 ? p.page * width : c.strides[0];
 }
 
+// A block table cannot name a block of a cache that has none.
+void require_blocks(const LogitsFacts& f, const LogitsProblem& p) {
+  Argument{f.op, "kv_cache", f.kv}.require(p.num_blocks > 0 || p.is_empty(), Rule::LogitsBlocks);
+}
+
 void settle_output(const LogitsFacts& f, LogitsProblem& p) {
   p.logits_type = output_type(f.bf16_logits);
   p.logits_stride =
@@ -169,6 +174,7 @@ LogitsProblem check_paged_mqa_logits(const LogitsFacts& f) {
            {"max_context_len"});
   if (f.clean_logits) refuse(Rule::LogitsClean, {f.op, "clean_logits", "True"}, {"paged"});
   p.keys = p.width = f.width;
+  require_blocks(f, p);
   settle_output(f, p);
   Argument{f.op, "q", f.q}.require(alignment_of(f.q) == 16, Rule::LogitsAligned, "q", 16);
   return p;
@@ -194,6 +200,7 @@ LogitsProblem check_sparse_mqa_logits(const LogitsFacts& f, bool is_paged) {
                        alignment_of(f.schedule) >= 8,
                    Rule::SparseMetadata, bytes);
   p.keys = p.width = f.num_sparse_blocks * f.sparse_block;
+  if (is_paged) require_blocks(f, p);
   settle_output(f, p);
   if (is_paged) {
     Argument{f.op, "q", f.q}.require(alignment_of(f.q) == 16, Rule::LogitsAligned, "q", 16);

@@ -78,6 +78,7 @@ enum class Rule {
   LogitsCache,
   LogitsAligned,
   LogitsPage,
+  LogitsBlocks,
   SparseCount,
   SparseBlock,
   SparsePage,

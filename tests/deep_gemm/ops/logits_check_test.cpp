@@ -89,6 +89,7 @@ const WrongCall kWrongPagedCalls[] = {
     {Rule::LogitsCache, [](LogitsFacts& f) { f.kv.dtype = DType::Float8E4m3; }},
     {Rule::LogitsCache, [](LogitsFacts& f) { f.kv.strides[0] = 64 * 132 + 2; }},
     {Rule::LogitsPage, [](LogitsFacts& f) { f.kv = contiguous(DType::UInt8, {20, 0, 1, 132}); }},
+    {Rule::LogitsBlocks, [](LogitsFacts& f) { f.kv = contiguous(DType::UInt8, {0, 64, 1, 132}); }},
     {Rule::LogitsRank, [](LogitsFacts& f) { f.ends = contiguous(DType::Int32, {6}); }},
     {Rule::LogitsContiguous, [](LogitsFacts& f) { f.table.strides[1] = 2; }},
     {Rule::LogitsShape, [](LogitsFacts& f) { f.schedule = contiguous(DType::Int32, {133, 3}); }},
