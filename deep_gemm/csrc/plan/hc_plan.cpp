@@ -128,16 +128,6 @@ Sm90HcPlan sm90_kernel(const HcProblem& p, const DeviceTraits& traits, int math_
   return plan;
 }
 
-Sm90HcPlan sm90_kernel_of_two(const HcProblem& p, const DeviceTraits& traits) {
-  Sm90HcPlan plan = sm90_kernel(p, traits, 1, 1, true);
-  plan.config.a_stages = plan::kHcTwoBlocksStages;
-  plan.config.b_slots = plan::kHcTwoBlocksBSlots;
-  plan.config.converters = plan::kHcTwoBlocksConverters;
-  plan.smem_bytes = sm90_smem_bytes(plan.config);
-  plan.threads = 128 + 32 * (plan.config.converters + 1);
-  return plan;
-}
-
 Sm90HcPlan plan_sm90(const HcProblem& p, const DeviceTraits& traits, int num_sms) {
   const std::int64_t k_blocks = std::max<std::int64_t>(1, ceil_div(p.k, 64) / p.splits);
   const std::int64_t units64 = ceil_div(p.m, 64) * p.splits;
@@ -148,17 +138,13 @@ Sm90HcPlan plan_sm90(const HcProblem& p, const DeviceTraits& traits, int num_sms
   } else if (cluster == 1 && (k_blocks > plan::kHcBSlots || p.m > plan::kHcWideRows)) {
     math_warpgroups = 2;
   }
-  const bool b_at_once = plan::kHcSplitAtOnce && p.k % 64 == 0 &&
-                         ceil_div(ceil_div(p.k / 64, p.splits), cluster) <= plan::kHcBSlots;
-  const std::int64_t tiles64 = ceil_div(p.m, 64);
-  const bool is_two = plan::kHcTwoBlocks && b_at_once && cluster == 1 && math_warpgroups == 1 &&
-                      ceil_div(p.k / 64, p.splits) <= plan::kHcTwoBlocksBSlots &&
-                      tiles64 * p.splits > num_sms;
-  Sm90HcPlan plan = is_two ? sm90_kernel_of_two(p, traits)
-                           : sm90_kernel(p, traits, math_warpgroups, cluster, b_at_once);
+  // A share of K that fits the B slots is split by all threads before the block meets.
+  const bool b_at_once =
+      p.k % 64 == 0 && ceil_div(ceil_div(p.k / 64, p.splits), cluster) <= plan::kHcBSlots;
+  Sm90HcPlan plan = sm90_kernel(p, traits, math_warpgroups, cluster, b_at_once);
   plan.tiles = static_cast<int>(ceil_div(p.m, 64 * plan.config.math_warpgroups));
   // Why one tile a cluster: handing sums over costs more than a new block.
-  const std::int64_t fitting = std::max<std::int64_t>(1, (is_two ? 2 : 1) * num_sms / p.splits);
+  const std::int64_t fitting = std::max<std::int64_t>(1, num_sms / p.splits);
   plan.lanes = plan.config.cluster > 1
                    ? plan.tiles
                    : static_cast<int>(std::min<std::int64_t>(plan.tiles, fitting));

@@ -49,13 +49,4 @@ inline constexpr int kHcWideRows = 6144;
 inline constexpr int kHcStages64 = 12, kHcStages128 = 4;
 inline constexpr int kHcBSlots = 8;
 
-// Where a share of K fits the B slots: all threads split it before the block meets. Compiled and
-// ready, off until it has been measured (bench/NOTES_hc_mqa.md).
-inline constexpr bool kHcSplitAtOnce = false;
-
-// Two blocks a multiprocessor, for shares that fit these B slots and are split at once: one starts
-// and ends while the other streams. Compiled and ready, off until it has been measured.
-inline constexpr bool kHcTwoBlocks = false;
-inline constexpr int kHcTwoBlocksStages = 8, kHcTwoBlocksBSlots = 7, kHcTwoBlocksConverters = 3;
-
 }  // namespace deep_gemm::plan
