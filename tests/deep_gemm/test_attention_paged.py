@@ -54,7 +54,7 @@ def test_paged_logits_match_the_reference(case: LogitsCase, device: str) -> None
     assert_logits_close(half, expected_paged(arguments), case)
 
 
-# Many tiles a block where nine SMs share them: more than a warp looks up at a time, odd numbers too.
+# Many tiles a block where nine SMs share them: more than a warp looks up at a time, odd too.
 LONG = [
     LogitsCase(33, 8191, 64, next_n=1, page=64),
     LogitsCase(17, 9999, 64, next_n=2, page=64),

@@ -66,7 +66,6 @@ constexpr int kStoreColumns = 64;
 // Columns of a tile come in these.
 int column_unit(const TileConfig& t) {
   constexpr int kInstruction = 16, kFloatStore = 32, kChunk = 64;
-  if (t.type != ElementType::Bf16) return kInstruction;
   if (t.b_major == Major::Mn) return kChunk;
   if (t.block_n < kStoreColumns) return kInstruction;
   return t.d_type == OutputType::F32 ? kFloatStore : kInstruction;
