@@ -17,6 +17,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include <deep_jit/utils/exception.hpp>
@@ -192,8 +193,10 @@ inline DeviceKernel kernel_of(std::string_view name, CoreType core) {
 inline std::vector<DeviceKernel> merge_halves(const std::vector<DeviceKernel>& found) {
   std::vector<std::size_t> order(found.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return found[a].name < found[b].name; });
+  // std::stable_sort of GCC 12's library is refused by Clang 19.
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::tie(found[a].name, a) < std::tie(found[b].name, b);
+  });
   std::vector<std::pair<std::size_t, DeviceKernel>> firsts;
   for (const std::size_t index : order) {
     if (firsts.empty() || firsts.back().second.name != found[index].name) {
