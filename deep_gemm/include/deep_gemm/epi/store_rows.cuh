@@ -1,16 +1,75 @@
-// A warp's 16 rows of fp32 accumulators -> bf16 or float32 in global memory, row by row, as the
-// scheduler says.
-//   epi::store_rows_by_use<128>(schedule, tile, sum, d, stride, col, num_cols, row);
-// For the few tiles whose rows differ in use. Leaves out: whole tiles (store_tma.cuh,
-// store_f32.cuh).
+// A warp's 16 rows -> bf16 or float32 in global memory, row by row, as the scheduler says: for
+// tiles whose rows differ in use, or that are narrower than a copy engine's box.
+//   epi::copy_rows_by_use<128>(schedule, tile, stage, d, stride, num_cols, row);    // bf16, staged
+//   epi::stage_rows_by_use<128, 2>(schedule, tile, sum, stage, d, stride, num_cols, row);
+//   epi::store_rows_by_use<16>(schedule, tile, sum, d, stride, col, num_cols, row);
+// d: row 0, column 0 of the tile's group. Its rows begin on 16 bytes, and num_cols fill whole ones.
+// row: the warp's first, inside the tile. Leaves out: whole tiles (store_tma.cuh, store_f32.cuh).
 #pragma once
 
+#include <deep_gemm/epi/store_tma.cuh>
+#include <deep_gemm/layout/smem_tile.cuh>
+#include <deep_gemm/ptx/fence.cuh>
 #include <deep_gemm/ptx/memory.cuh>
 #include <deep_gemm/sched/tile.cuh>
 
 namespace deep_gemm::epi {
 
-// d: element (row 0, column `col`) of the tile's group. row: the warp's first, inside the tile.
+template <class Schedule>
+DG_DEVICE sched::RowUse use_of_row(const Schedule& schedule, const sched::Tile& tile, i32 row) {
+  return tile.row + row < tile.row_end ? schedule.use_of(tile, tile.row + row)
+                                       : sched::RowUse::Skip;
+}
+
+// Pieces [First, End) of those that stage_piece_bf16 wrote, one buffer each from `stage` on, which
+// may be overwritten afterwards. Why not from the registers: an unrolled store for each costs a
+// third of a kernel's time to compile.
+template <int N, int First = 0, int End = pieces_of(N), class Schedule>
+DG_DEVICE void copy_rows_by_use(const Schedule& schedule, const sched::Tile& tile, u8* stage,
+                                u16* d, i64 stride, i32 num_cols, i32 row) {
+  const u32 lane = threadIdx.x % 32;
+  const sched::RowUse use = use_of_row(schedule, tile, row + static_cast<i32>(lane % 16));
+  // Bit r: of row r.
+  const u32 written = __ballot_sync(0xffffffff, use != sched::RowUse::Skip);
+  const u32 summed = __ballot_sync(0xffffffff, use == sched::RowUse::Store);
+  ptx::warp_sync();  // the pieces are staged
+#pragma unroll 1
+  for (u32 begin = 0; begin < 16; begin += layout::kStoreRows) {
+    const u32 r = begin + layout::staged_row(lane);
+    u16* to = d + (tile.local_row + row + static_cast<i32>(r)) * stride;
+#pragma unroll
+    for (int i = First; i < End; ++i) {
+      const i32 at = tile.col + piece_column(N, i) + static_cast<i32>(layout::staged_column(lane));
+      ptx::Words4 v =
+          ptx::load_shared_words4(ptx::shared_address(stage) + (i - First) * kStageBytes +
+                                  layout::staged_chunk(lane, begin));
+      if (!(summed >> r & 1)) v = {};
+      if ((written >> r & 1) && at < num_cols) ptx::store_global(to + at, v);
+    }
+  }
+  ptx::warp_sync();
+}
+
+// The same from the sums, through the `Slots` buffers from `stage` on.
+template <int N, int Slots, int First = 0, class Schedule>
+DG_DEVICE void stage_rows_by_use(const Schedule& schedule, const sched::Tile& tile,
+                                 const float (&sum)[N / 2], u8* stage, u16* d, i64 stride,
+                                 i32 num_cols, i32 row) {
+  constexpr int kEnd = First + Slots < pieces_of(N) ? First + Slots : pieces_of(N);
+  // Ordering: the copy engine has read what the tile before staged.
+  if (First == 0 && threadIdx.x % 32 == 0) ptx::bulk_wait_read<0>();
+  ptx::warp_sync();
+#pragma unroll
+  for (int i = First; i < kEnd; ++i) {
+    stage_piece_bf16<N>(sum, i, stage + (i - First) * kStageBytes);
+  }
+  copy_rows_by_use<N, First, kEnd>(schedule, tile, stage, d, stride, num_cols, row);
+  if constexpr (kEnd < pieces_of(N)) {
+    stage_rows_by_use<N, Slots, kEnd>(schedule, tile, sum, stage, d, stride, num_cols, row);
+  }
+}
+
+// float32, or bf16 of a tile narrower than a piece, straight from the sums.
 template <int N, class Schedule, class T>
 DG_DEVICE void store_rows_by_use(const Schedule& schedule, const sched::Tile& tile,
                                  const float (&sum)[N / 2], T* d, i64 stride, i32 col, i32 num_cols,

@@ -49,7 +49,12 @@ DG_DEVICE void store_tile(const Schedule& schedule, const sched::Tile& tile,
   } else {
     using T = typename ElementOf<C.d_type>::T;
     T* d = static_cast<T*>(params.d_data) + tile.group * params.d_group;
-    store_rows_by_use<C.block_n>(schedule, tile, sum, d, params.d_row, tile.col, params.n, row);
+    if constexpr (kHasBox && C.d_type == OutputType::Bf16) {
+      stage_rows_by_use<C.block_n, C.store_slots>(schedule, tile, sum, stage, d, params.d_row,
+                                                  params.n, row);
+    } else {
+      store_rows_by_use<C.block_n>(schedule, tile, sum, d, params.d_row, tile.col, params.n, row);
+    }
   }
 }
 

@@ -220,12 +220,12 @@ struct Fp8Math {
     for (int i = 0; i < C.block_n / 2; ++i) sum[i] = 0.0f;
   }
 
-  // The rows that differ in use.
-  DG_DEVICE void store_by_rows(const Sum& sum, u32 summed, i32 row) const {
+  // The rows that differ in use, which are staged.
+  DG_DEVICE void store_by_rows(u32 summed, i32 row) const {
     const sched::Tile tile = smem.board.at(summed).tile;
     u16* d = static_cast<u16*>(params.d_data) + tile.group * params.d_group;
-    epi::store_rows_by_use<C.block_n>(sched::RowUses<C>{params}, tile, sum, d, params.d_row,
-                                      tile.col, params.n, row);
+    epi::copy_rows_by_use<C.block_n>(sched::RowUses<C>{params}, tile, smem.stage[warp], d,
+                                     params.d_row, params.n, row);
   }
 
   // Hands the sum to the storing warp, or stores it where that one cannot.
@@ -236,12 +236,16 @@ struct Fp8Math {
     if constexpr (D::kStoresApart) {
       while (!ptx::mbarrier_try_wait(&smem.drained[warpgroup], number % 2)) {
       }
-      if (use & Fp8Handed::copied(warp)) {
+      const u32 by_rows = D::kHasMixedRows ? Fp8Handed::by_rows(warp) : 0;
+      if (use & (Fp8Handed::copied(warp) | by_rows)) {
         epi::stage_rows_bf16<C.block_n>(sum, smem.stage[warp]);
         // Ordering: this warp's stmatrix, read by the copies of the storing warp.
         ptx::fence_proxy_async_shared();
-      } else if (D::kHasMixedRows && (use & Fp8Handed::by_rows(warp))) {
-        store_by_rows(sum, summed, row);
+        // Why asked of all lanes: where ptxas knows that a warp takes one way, its loop along K is
+        // shorter.
+        if constexpr (D::kHasMixedRows) {
+          if (__any_sync(0xffffffff, use & by_rows)) store_by_rows(summed, row);
+        }
       }
     } else {
       const sched::Tile tile = smem.board.at(summed).tile;
