@@ -116,12 +116,12 @@ TEST(SmemReads, StagedFloatsAreStoredWhereTheyBelong) {
 }
 
 TEST(SmemReads, StagedRowsAreReadBackOnceEachChunkFromWhereTheCopyEngineWouldTakeIt) {
-  std::map<u32, int> seen;  // chunks of 8 columns, by their number
+  std::map<u32, int> seen;  // chunks of 16 bytes, by their number
   for (u32 begin = 0; begin < 16; begin += layout::kStoreRows)
     for (u32 lane = 0; lane < 32; ++lane) {
-      const u32 row = begin + layout::staged_row(lane), column = layout::staged_column(lane);
-      CHECK_EQ(layout::staged_chunk(lane, begin), physical(row * 128 + column * 2));
-      ++seen[row * 8 + column / 8];
+      const u32 row = begin + layout::staged_row(lane), bytes = layout::staged_bytes(lane);
+      CHECK_EQ(layout::staged_chunk(lane, begin), physical(row * 128 + bytes));
+      ++seen[row * 8 + bytes / 16];
     }
   CHECK_EQ(seen.size(), std::size_t{16 * 8});
   for (const auto& [chunk, times] : seen) CHECK(chunk < 16 * 8 && times == 1);
@@ -129,7 +129,7 @@ TEST(SmemReads, StagedRowsAreReadBackOnceEachChunkFromWhereTheCopyEngineWouldTak
   for (u32 lane = 1; lane < 32; ++lane)
     if (lane % 8 != 0) {
       CHECK_EQ(layout::staged_row(lane), layout::staged_row(lane - 1));
-      CHECK_EQ(layout::staged_column(lane), layout::staged_column(lane - 1) + 8);
+      CHECK_EQ(layout::staged_bytes(lane), layout::staged_bytes(lane - 1) + 16);
     }
 }
 

@@ -1,12 +1,13 @@
 // A warp's 16 rows -> bf16 or float32 in global memory, row by row, as the scheduler says: for
 // tiles whose rows differ in use, or that are narrower than a copy engine's box.
-//   epi::copy_rows_by_use<128>(schedule, tile, stage, d, stride, num_cols, row);    // bf16, staged
+//   epi::copy_rows_by_use<u16, 128>(schedule, tile, stage, d, stride, num_cols, row);    // staged
 //   epi::stage_rows_by_use<128, 2>(schedule, tile, sum, stage, d, stride, num_cols, row);
 //   epi::store_rows_by_use<16>(schedule, tile, sum, d, stride, col, num_cols, row);
 // d: row 0, column 0 of the tile's group. Its rows begin on 16 bytes, and num_cols fill whole ones.
 // row: the warp's first, inside the tile. Leaves out: whole tiles (store_tma.cuh, store_f32.cuh).
 #pragma once
 
+#include <deep_gemm/epi/store_f32.cuh>
 #include <deep_gemm/epi/store_tma.cuh>
 #include <deep_gemm/layout/smem_tile.cuh>
 #include <deep_gemm/ptx/fence.cuh>
@@ -21,12 +22,31 @@ DG_DEVICE sched::RowUse use_of_row(const Schedule& schedule, const sched::Tile& 
                                        : sched::RowUse::Skip;
 }
 
-// Pieces [First, End) of those that stage_piece_bf16 wrote, one buffer each from `stage` on, which
+// The pieces of 128 bytes a row in which N columns are staged: how many, where they begin, how sums
+// come there.
+template <class T, int N>
+struct Staged {
+  static constexpr int kPieces = pieces_of(N);
+  DG_DEVICE static constexpr i32 column(int piece) { return piece_column(N, piece); }
+  DG_DEVICE static void stage(const float (&sum)[N / 2], int piece, u8* buffer) {
+    stage_piece_bf16<N>(sum, piece, buffer);
+  }
+};
+template <int N>
+struct Staged<float, N> {
+  static constexpr int kPieces = N / kF32Columns;
+  DG_DEVICE static constexpr i32 column(int piece) { return kF32Columns * piece; }
+  DG_DEVICE static void stage(const float (&sum)[N / 2], int piece, u8* buffer) {
+    stage_piece_f32<N>(sum, piece, buffer);
+  }
+};
+
+// Staged pieces [First, End), one buffer each from `stage` on, which
 // may be overwritten afterwards. Why not from the registers: an unrolled store for each costs a
 // third of a kernel's time to compile.
-template <int N, int First = 0, int End = pieces_of(N), class Schedule>
-DG_DEVICE void copy_rows_by_use(const Schedule& schedule, const sched::Tile& tile, u8* stage,
-                                u16* d, i64 stride, i32 num_cols, i32 row) {
+template <class T, int N, int First = 0, int End = Staged<T, N>::kPieces, class Schedule>
+DG_DEVICE void copy_rows_by_use(const Schedule& schedule, const sched::Tile& tile, u8* stage, T* d,
+                                i64 stride, i32 num_cols, i32 row) {
   const u32 lane = threadIdx.x % 32;
   const sched::RowUse use = use_of_row(schedule, tile, row + static_cast<i32>(lane % 16));
   // Bit r: of row r.
@@ -36,10 +56,11 @@ DG_DEVICE void copy_rows_by_use(const Schedule& schedule, const sched::Tile& til
 #pragma unroll 1
   for (u32 begin = 0; begin < 16; begin += layout::kStoreRows) {
     const u32 r = begin + layout::staged_row(lane);
-    u16* to = d + (tile.local_row + row + static_cast<i32>(r)) * stride;
+    T* to = d + (tile.local_row + row + static_cast<i32>(r)) * stride;
 #pragma unroll
     for (int i = First; i < End; ++i) {
-      const i32 at = tile.col + piece_column(N, i) + static_cast<i32>(layout::staged_column(lane));
+      const i32 at = tile.col + Staged<T, N>::column(i) +
+                     static_cast<i32>(layout::staged_bytes(lane) / sizeof(T));
       ptx::Words4 v =
           ptx::load_shared_words4(ptx::shared_address(stage) + (i - First) * kStageBytes +
                                   layout::staged_chunk(lane, begin));
@@ -51,25 +72,26 @@ DG_DEVICE void copy_rows_by_use(const Schedule& schedule, const sched::Tile& til
 }
 
 // The same from the sums, through the `Slots` buffers from `stage` on.
-template <int N, int Slots, int First = 0, class Schedule>
+template <int N, int Slots, int First = 0, class Schedule, class T>
 DG_DEVICE void stage_rows_by_use(const Schedule& schedule, const sched::Tile& tile,
-                                 const float (&sum)[N / 2], u8* stage, u16* d, i64 stride,
+                                 const float (&sum)[N / 2], u8* stage, T* d, i64 stride,
                                  i32 num_cols, i32 row) {
-  constexpr int kEnd = First + Slots < pieces_of(N) ? First + Slots : pieces_of(N);
+  constexpr int kPieces = Staged<T, N>::kPieces;
+  constexpr int kEnd = First + Slots < kPieces ? First + Slots : kPieces;
   // Ordering: the copy engine has read what the tile before staged.
   if (First == 0 && threadIdx.x % 32 == 0) ptx::bulk_wait_read<0>();
   ptx::warp_sync();
 #pragma unroll
   for (int i = First; i < kEnd; ++i) {
-    stage_piece_bf16<N>(sum, i, stage + (i - First) * kStageBytes);
+    Staged<T, N>::stage(sum, i, stage + (i - First) * kStageBytes);
   }
-  copy_rows_by_use<N, First, kEnd>(schedule, tile, stage, d, stride, num_cols, row);
-  if constexpr (kEnd < pieces_of(N)) {
+  copy_rows_by_use<T, N, First, kEnd>(schedule, tile, stage, d, stride, num_cols, row);
+  if constexpr (kEnd < kPieces) {
     stage_rows_by_use<N, Slots, kEnd>(schedule, tile, sum, stage, d, stride, num_cols, row);
   }
 }
 
-// float32, or bf16 of a tile narrower than a piece, straight from the sums.
+// Of a tile narrower than a piece, straight from the sums.
 template <int N, class Schedule, class T>
 DG_DEVICE void store_rows_by_use(const Schedule& schedule, const sched::Tile& tile,
                                  const float (&sum)[N / 2], T* d, i64 stride, i32 col, i32 num_cols,

@@ -38,7 +38,8 @@ DG_DEVICE void store_tile(const Schedule& schedule, const sched::Tile& tile,
   if (tile.row + row >= tile.row_end) return;
   constexpr bool kHasBox = C.block_n >= 64;  // else one would hold columns of the next tile
   if constexpr (C.add_to == AddTo::C) add_c<C>(tile, sum, params, row);
-  if (kHasBox && schedule.is_whole(tile, tile.row + row)) {
+  // A vote: ptxas takes lanes that agree for ones that may part, and serialises wgmma.
+  if (kHasBox && __all_sync(0xffffffff, schedule.is_whole(tile, tile.row + row))) {
     if constexpr (kHasBox && C.d_type == OutputType::F32) {
       store_rows_f32<C.block_n, C.store_slots, C.add_to == AddTo::D>(
           sum, stage, params.d, tile.col, tile.local_row + row, tile.group);
@@ -49,7 +50,7 @@ DG_DEVICE void store_tile(const Schedule& schedule, const sched::Tile& tile,
   } else {
     using T = typename ElementOf<C.d_type>::T;
     T* d = static_cast<T*>(params.d_data) + tile.group * params.d_group;
-    if constexpr (kHasBox && C.d_type == OutputType::Bf16) {
+    if constexpr (kHasBox) {
       stage_rows_by_use<C.block_n, C.store_slots>(schedule, tile, sum, stage, d, params.d_row,
                                                   params.n, row);
     } else {

@@ -26,11 +26,11 @@ DG_DEVICE constexpr u32 swizzle128_pair(u32 lane, u32 row, u32 j) {
   return swizzle128(row, 2 * j + lane % 4 / 2) + lane % 2 * 8;
 }
 
-// Of 16 staged rows of 64 bf16, read back as they are to lie in memory: in one turn a warp reads
-// kStoreRows rows from `begin` on, a lane 8 columns.
+// Of 16 staged rows of 128 bytes, read back as they are to lie in memory: in one turn a warp reads
+// kStoreRows rows from `begin` on, a lane 16 bytes.
 inline constexpr u32 kStoreRows = 4;
-DG_DEVICE constexpr u32 staged_row(u32 lane) { return lane / 8; }  // behind `begin`
-DG_DEVICE constexpr u32 staged_column(u32 lane) { return lane % 8 * 8; }
+DG_DEVICE constexpr u32 staged_row(u32 lane) { return lane / 8; }         // behind `begin`
+DG_DEVICE constexpr u32 staged_bytes(u32 lane) { return lane % 8 * 16; }  // in front of its own
 DG_DEVICE constexpr u32 staged_chunk(u32 lane, u32 begin) {
   return swizzle128(begin + staged_row(lane), lane % 8);
 }

@@ -28,54 +28,38 @@ struct ContiguousIndex : Dense<C> {
 
   DG_DEVICE static i32 label(const GemmParams& params, i32 row) {
     const i32 value = ptx::load_global(params.layout + row);
-    return value < params.num_groups ? max(value, -1) : -1;
+    return value < params.num_groups ? value : -1;
   }
 
   DG_DEVICE bool next(Tile& tile) {
+    // One warp of the FP8 kernel looks ahead, and reads all labels together. The BF16 kernel's math
+    // warps look themselves, and ptxas serialises their wgmma where this loop is unrolled.
+    constexpr int kUnroll = C.type == ElementType::E4m3 ? C.block_m / 32 : 1;
     const u32 at = this->index;
     if (!Dense<C>::next(tile)) return false;
-    constexpr int kReads = C.block_m / 32;
     const i32 lane = static_cast<i32>(threadIdx.x % 32);
-    i32 values[kReads];  // all under way together; rows beyond the last repeat it
-#pragma unroll
-    for (int i = 0; i < kReads; ++i) {
-      values[i] = label(this->params, min(tile.row + 32 * i + lane, tile.row_end - 1));
-    }
-    i32 least = values[0], most = values[0];
-#pragma unroll
-    for (int i = 1; i < kReads; ++i) {
-      least = min(least, values[i]);
-      most = max(most, values[i]);
-    }
-    tile.label = max(__reduce_min_sync(0xffffffff, least), 0);
-    tile.zeroes = passed < 0;
-    tile.is_mixed = __reduce_max_sync(0xffffffff, most) != __reduce_min_sync(0xffffffff, least);
-    if (tile.is_mixed) pick(tile, values, at);
-    return true;
-  }
-
-  // The smallest group of a tile above `passed`; the tile comes again while there are more.
-  template <int kReads>
-  DG_DEVICE void pick(Tile& tile, const i32 (&values)[kReads], u32 at) {
     i32 low = kNone, high = kNone;  // the two smallest groups above `passed`
     bool is_late = false;           // rows of a group in a half that begins with padding
-#pragma unroll
-    for (int i = 0; i < kReads; ++i) {
-      const i32 value = values[i];
+#pragma unroll kUnroll
+    for (int i = 0; i < C.block_m / 32; ++i) {
+      const i32 row = tile.row + 32 * i + lane;
+      const i32 value = row < tile.row_end ? label(this->params, row) : -1;
       if (value > passed && value != low) {
         high = value < low ? low : min(high, value);
         low = min(low, value);
       }
-      const i32 half = __shfl_sync(0xffffffff, values[i - i % 2], 0);
-      is_late = is_late || (value >= 0 && half < 0);
+      const i32 half = min(tile.row + 64 * (i / 2), tile.row_end - 1);
+      is_late = is_late || (value >= 0 && label(this->params, half) < 0);
     }
     const i32 first = static_cast<i32>(__reduce_min_sync(0xffffffff, static_cast<u32>(low)));
     const u32 rest = static_cast<u32>(low == first ? high : low);
     const bool has_more = __reduce_min_sync(0xffffffff, rest) != static_cast<u32>(kNone);
     tile.label = first == kNone ? 0 : first;
+    tile.zeroes = passed < 0;
     tile.is_mixed = has_more || !tile.zeroes || __any_sync(0xffffffff, is_late);
     passed = has_more ? first : -1;
     if (has_more) this->index = at;
+    return true;
   }
 
   DG_DEVICE i32 group(const Tile& tile) const { return tile.label; }

@@ -224,8 +224,8 @@ struct Fp8Math {
   DG_DEVICE void store_by_rows(u32 summed, i32 row) const {
     const sched::Tile tile = smem.board.at(summed).tile;
     u16* d = static_cast<u16*>(params.d_data) + tile.group * params.d_group;
-    epi::copy_rows_by_use<C.block_n>(sched::RowUses<C>{params}, tile, smem.stage[warp], d,
-                                     params.d_row, params.n, row);
+    epi::copy_rows_by_use<u16, C.block_n>(sched::RowUses<C>{params}, tile, smem.stage[warp], d,
+                                          params.d_row, params.n, row);
   }
 
   // Hands the sum to the storing warp, or stores it where that one cannot.
