@@ -170,6 +170,34 @@ def test_what_lies_behind_k_does_not_count(kind: str, k: int, m: int) -> None:
                      fp8=kind != "bf16")  # fmt: skip
 
 
+@pytest.mark.parametrize("m", [1, 7, 8, 9, 33, 63])
+@pytest.mark.parametrize("kind", ["bf16", "fp8", "fp8_rows"])
+def test_what_lies_behind_the_last_row_does_not_count(kind: str, m: int) -> None:
+    # Rows of NaN follow those of a, and the rows of a longer product were computed just before.
+    for n, k in [(72, 200), (264, 2048)]:
+        case = GemmCase(m, n, k)
+        a, b, want, bound = operands(case, kind)
+        first = a if kind == "bf16" else a[0]
+        holder = torch.full((128, -(-k // 16) * 16 * first.element_size()), 0x7F, dtype=torch.uint8)
+        if kind == "bf16":
+            holder.view(BF16).fill_(float("nan"))
+        rows = holder.view(first.dtype)[:, :k]
+        rows[:m].view(torch.uint8).copy_(first.contiguous().view(torch.uint8))
+        scales = None if kind == "bf16" else torch.nn.functional.pad(a[1], (0, 0, 0, 128 - m))
+        for dtype, adds in OUTPUTS:
+            if kind != "bf16" and adds:
+                continue
+            before = torch.empty(128, n, dtype=dtype)
+            call(kind, rows if scales is None else (rows, scales), b, before)
+            d = torch.full((m, n), SENTINEL, dtype=dtype)
+            c = randn(case.generator(), m, n).to(dtype) if adds else None
+            call(kind, rows[:m] if scales is None else (rows[:m], a[1]), b, d, c)
+            more = torch.zeros_like(want) if c is None else c.double()
+            assert_close(d, want + more, magnitude=bound + more.abs(), k=k,
+                         case=f"{case} {kind} {dtype} {adds}", roundings=2,
+                         fp8=kind != "bf16")  # fmt: skip
+
+
 @pytest.mark.parametrize("layout", ["nn", "tn", "tt"])
 @pytest.mark.parametrize("case", [GemmCase(65, 136, 100), GemmCase(130, 72, 71)], ids=str)
 def test_what_lies_beside_turned_operands_does_not_count(case: GemmCase, layout: str) -> None:

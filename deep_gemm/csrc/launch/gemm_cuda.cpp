@@ -5,6 +5,7 @@
 #include <deep_gemm/csrc/launch/jit_cuda.hpp>
 #include <deep_gemm/csrc/launch/portable_params.hpp>
 #include <deep_gemm/csrc/launch/tensor_maps.hpp>
+#include <deep_gemm/csrc/plan/gemm_plan_cuda.hpp>
 #include <deep_gemm/csrc/source/gemm_source.hpp>
 
 namespace deep_gemm {
@@ -48,8 +49,7 @@ class PreparedPortableGemm final : public PreparedGemm {
 GemmParams sm90_params(const GemmProblem& p, const Sm90GemmPlan& plan, const GemmAddresses& at) {
   const TileConfig& t = plan.tile;
   GemmParams params{};
-  params.a =
-      operand_map("a", at.a, p.a, p.m, p.k, t.block_m / (t.share == Share::A ? t.cluster : 1));
+  params.a = operand_map("a", at.a, p.a, p.m, p.k, plan::sm90_a_box_rows(t, p.m));
   params.b =
       operand_map("b", at.b, p.b, p.n, p.k, t.block_n / (t.share == Share::B ? t.cluster : 1));
   constexpr int kStoreRows = 16;
@@ -66,6 +66,7 @@ GemmParams sm90_params(const GemmProblem& p, const Sm90GemmPlan& plan, const Gem
   params.k = static_cast<int>(p.k);
   params.num_groups = 1;
   params.band = plan.band;
+  params.slot_bytes = plan::sm90_slot_bytes(t, p.m);
   const bool is_row_vector = p.a_scale.stride_k == 1 && p.a_scale.stride_mn % 4 == 0;
   params.a_scale_vector = is_row_vector && p.k % 512 == 0 ? 1 : 0;
   return params;

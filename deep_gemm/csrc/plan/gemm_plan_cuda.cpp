@@ -153,6 +153,18 @@ std::int64_t sm90_smem_bytes(const TileConfig& t) {
   return round_up(t.stages * slot + stores + barriers, 1024);
 }
 
+int sm90_a_box_rows(const TileConfig& t, std::int64_t m) {
+  constexpr int kAtomRows = 8;  // of the 128-byte swizzle
+  if (t.share == Share::A && t.cluster > 1) return t.block_m / t.cluster;
+  if (t.groups != Groups::Dense || t.a_major != Major::K || m >= t.block_m) return t.block_m;
+  return static_cast<int>(round_up(m, kAtomRows));
+}
+
+int sm90_slot_bytes(const TileConfig& t, std::int64_t m) {
+  const int boxes = t.share == Share::A ? t.cluster : 1;
+  return (sm90_a_box_rows(t, m) * boxes + t.block_n) * t.block_k;
+}
+
 std::optional<Sm90GemmPlan> plan_sm90(const GemmProblem& p, const DeviceTraits& traits,
                                       const Knobs& knobs) {
   const int num_sms = usable_sms(traits, knobs);

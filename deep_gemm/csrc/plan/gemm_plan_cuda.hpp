@@ -36,6 +36,11 @@ bool reads_whole_chunks(const GemmProblem& problem);
 TileConfig sm90_tile(const GemmProblem& problem, const TileConfig& row);
 int sm90_threads(const TileConfig& tile);
 std::int64_t sm90_smem_bytes(const TileConfig& tile);
+// For m rows of a: how many a block brings with one copy, and the bytes of a and b that fill a
+// slot. A dense, K-major a that no cluster shares is brought only as far as it goes, in whole
+// atoms.
+int sm90_a_box_rows(const TileConfig& tile, std::int64_t m);
+int sm90_slot_bytes(const TileConfig& tile, std::int64_t m);
 
 // The cheapest Hopper plan; none, where no row is legal.
 std::optional<Sm90GemmPlan> plan_sm90(const GemmProblem& problem, const DeviceTraits& traits,

@@ -156,6 +156,28 @@ TEST(GemmPlanCuda, EveryRowOfTheHopperTableIsLegalAndChosenSomewhere) {
   }
 }
 
+TEST(GemmPlanCuda, FewRowsOfAFillASlotWithFewerBytes) {
+  const TileConfig dense{.block_m = 64, .block_n = 32};
+  constexpr int kRowsOf[][2] = {{1, 8},   {7, 8},   {8, 8},   {9, 16},  {33, 40},
+                                {56, 56}, {57, 64}, {63, 64}, {64, 64}, {100000, 64}};
+  for (const auto& [m, rows] : kRowsOf) {
+    CHECK_EQ(plan::sm90_a_box_rows(dense, m), rows);
+    CHECK_EQ(plan::sm90_slot_bytes(dense, m), (rows + 32) * 128);
+  }
+  TileConfig shares_b{.block_m = 128, .block_n = 192, .cluster = 2, .share = Share::B};
+  CHECK_EQ(plan::sm90_a_box_rows(shares_b, 3), 8);
+  CHECK_EQ(plan::sm90_slot_bytes(shares_b, 3), (8 + 192) * 128);
+  TileConfig shares_a{.block_m = 128, .block_n = 192, .cluster = 2, .share = Share::A};
+  TileConfig turned{.block_m = 128, .block_n = 192, .a_major = Major::Mn};
+  TileConfig grouped{.block_m = 128, .block_n = 192, .groups = Groups::Masked};
+  for (const std::int64_t m : {1, 64, 127, 128, 1000}) {
+    CHECK_EQ(plan::sm90_a_box_rows(shares_a, m), 64);
+    for (const TileConfig& tile : {turned, grouped}) CHECK_EQ(plan::sm90_a_box_rows(tile, m), 128);
+    for (const TileConfig& tile : {shares_a, turned, grouped})
+      CHECK_EQ(plan::sm90_slot_bytes(tile, m), (128 + 192) * 128);
+  }
+}
+
 TEST(GemmPlanCuda, SixKernelsServeEveryNumberOfRows) {
   for (const auto& [n, k] : kShapes) {
     std::set<std::string> kernels;

@@ -54,7 +54,8 @@ struct TileConfig {
 
 struct GemmParams {
   // Boxes are 128 bytes of what is contiguous, under the 128-byte swizzle. Of K-major operands:
-  // [rows, k], as many rows as one block brings. Of Mn-major ones: [k, rows], 64 of k.
+  // [rows, k], as many rows as one block brings: of a dense a no more than whole atoms of 8 for its
+  // m rows. Of Mn-major ones: [k, rows], 64 of k.
   TensorMap a;
   TensorMap b;  // E4m3: groups are rows of one matrix; Bf16 and grouped along m: a third dimension
   TensorMap d;  // [groups, m, n] (one group unless masked or along k), box of 16 rows of one group
@@ -72,6 +73,7 @@ struct GemmParams {
   long long d_row, d_group;  // strides in elements, of c too
   const void* c;             // null unless the tile adds to it
   int k_alignment;           // grouped along k: 0, or layout holds ends and starts are aligned so
+  int slot_bytes;            // dense: of a and b, that fill a ring slot
 };
 
 static_assert(sizeof(TensorMap) == 128 && alignof(TensorMap) == 64);

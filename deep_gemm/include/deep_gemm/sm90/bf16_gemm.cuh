@@ -126,7 +126,10 @@ struct Bf16Copy {
   // 64 of K from `k` into the slot at hand, which is empty.
   DG_DEVICE void copy(u64* bar, const sched::Tile& tile, i32 group, i32 k) {
     constexpr bool kHasGroups = C.groups != Groups::Dense && C.groups != Groups::KGrouped;
-    ptx::mbarrier_arrive_expect_tx(bar, D::kABytes + D::kBBytes);
+    // Rows of a slot that no box brings make rows of d that nobody stores.
+    const u32 bytes =
+        C.groups == Groups::Dense ? static_cast<u32>(params.slot_bytes) : D::kABytes + D::kBBytes;
+    ptx::mbarrier_arrive_expect_tx(bar, bytes);
     load<C.a_major, D::kABoxRows, kShareA, false>(smem.a[at.slot] + a_part * layout::kRowBytes,
                                                   params.a, bar, k,
                                                   tile.row + static_cast<i32>(a_part), 0);

@@ -33,6 +33,9 @@ struct Fp8Copy {
     const u32 a_part = kShareA ? rank * D::kABoxRows : 0;
     const u32 b_part = kShareB ? rank * D::kBBoxRows : 0;
     const i32 k_steps = D::k_steps(params.k);
+    // Rows of a slot that no box brings make rows of d that nobody stores.
+    const u32 bytes =
+        C.groups == Groups::Dense ? static_cast<u32>(params.slot_bytes) : D::kABytes + D::kBBytes;
     pipe::Cursor<C.stages> at;
     if (!ptx::elect_one()) return;
     for (u32 number = 0;; ++number) {
@@ -42,7 +45,7 @@ struct Fp8Copy {
       const i64 b_row = static_cast<i64>(handed.b_group) * params.n + handed.tile.col + b_part;
       for (i32 kb = 0; kb < k_steps; ++kb, at.advance()) {
         smem.ring.wait_empty(at);
-        smem.ring.expect(at, D::kABytes + D::kBBytes);
+        smem.ring.expect(at, bytes);
         u64* bar = smem.ring.full_bar(at);
         load(smem.a[at.slot] + a_part * C.block_k, params.a, bar, kb * C.block_k, a_row, kShareA);
         load(smem.b[at.slot] + b_part * C.block_k, params.b, bar, kb * C.block_k,
