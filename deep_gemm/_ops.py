@@ -28,9 +28,10 @@ EXTENSION = ROOT / "_C_extension.abi3.so"
 
 if not EXTENSION.is_file():
     raise ImportError(
-        f"deep_gemm: the compiled extension {EXTENSION} is missing. "
-        "Build it with `pip install .` in the checkout, or run from Bazel: "
-        "`./tools/bazelw run //deep_gemm:quickstart`.",
+        f"deep_gemm: the compiled extension {EXTENSION} is missing. A checkout has none until it is"
+        " built there, by `python3 setup.py build_ext --inplace` or `./tools/bazelw run"
+        " //tools/dev:install_extension`. After `pip install .` run from another folder: in the"
+        " checkout Python takes its folder before the installed package.",
         path=str(EXTENSION),
     )
 
