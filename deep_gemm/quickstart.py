@@ -26,7 +26,13 @@ from collections.abc import Callable
 warnings.filterwarnings("ignore", message="Failed to initialize NumPy", category=UserWarning)
 
 import torch  # noqa: E402
-from absl import app, flags  # noqa: E402
+
+try:
+    from absl import app, flags
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "quickstart needs absl-py, which the package does not: pip install absl-py", name=error.name
+    ) from None
 
 # Why: as a program this file has no package around it, vendored it has another one.
 deep_gemm = importlib.import_module(__package__ or "deep_gemm")

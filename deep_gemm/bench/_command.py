@@ -40,7 +40,7 @@ def _require_gpu() -> None:
                 "a machine without GPU",
                 "BENCH_DEVICE",
                 "device times are those of a GPU",
-                "run it there; `bazel run //deep_gemm:quickstart` measures the CPU",
+                "run it there; `python -m deep_gemm.quickstart` measures the CPU",
             )
         )
 
