@@ -127,11 +127,13 @@ def _precompile_model(flags: argparse.Namespace) -> int:
             arch=flags.arch,
             num_threads=flags.num_threads,
             on_kernel=lambda row: bar.update(1),
+            dry_run=flags.dry_run,
         )
     rows = [(one.layer, one.op, one.size) for one in shapes]
     lines = [table(("layer", "operator", "size"), rows)]
     lines += [f"skipped {op}: {why.splitlines()[0]}" for op, why in sorted(report.skipped.items())]
-    lines.append(f"{report.kernels} kernels serve these shapes, {report.compiled} compiled now")
+    done = f"{report.missing} to compile" if flags.dry_run else f"{report.compiled} compiled now"
+    lines.append(f"{report.kernels} kernels serve these shapes, {done}")
     _print(vars(report) | {"model": flags.model}, flags.json, "\n".join(lines))
     return 0
 

@@ -45,6 +45,7 @@ class Report:
     """What was done, on this rank and in all."""
 
     kernels: int = 0  # that the shapes need
+    missing: int = 0  # of these in the cache of this rank, before the call
     compiled: int = 0  # by this rank
     received: int = 0  # from other ranks
     skipped: dict[str, str] = dataclasses.field(default_factory=dict)  # operator -> why
@@ -131,8 +132,9 @@ def precompile_linears(
     num_threads: int | None = None,
     group: dist.ProcessGroup | None = None,
     on_kernel: Callable[[dict[str, Any]], None] | None = None,
+    dry_run: bool = False,
 ) -> Report:
-    """Bring every kernel of `shapes` into this rank's cache.
+    """Bring every kernel of `shapes` into this rank's cache; with `dry_run` only count them.
 
     With `group`, a collective: every rank of it calls, and all raise Toolchain when a kernel fails
     anywhere. Operators that this build lacks are in `Report.skipped`. `on_kernel` is called with
@@ -143,7 +145,11 @@ def precompile_linears(
     shared: dict[str, Any] = {"arch": arch, "device": device}
     questions = _questions(shapes, report)
     rank = 0 if group is None else dist.get_rank(group)
-    share = _share(_gather(_missing(questions, shared, report), group), rank)
+    missing = _missing(questions, shared, report)
+    report.missing = len(missing)
+    if dry_run:
+        return report
+    share = _share(_gather(missing, group), rank)
     failures: list[str] = []
     done: set[str] = set()
     for question in questions if share else []:

@@ -167,6 +167,15 @@ def test_models_are_precompiled_and_say_what_they_skip(
     assert all(answer["skipped"].values())
 
 
+def test_a_dry_run_of_a_model_compiles_nothing(tmp_path: Path) -> None:
+    argv = ("precompile", "--model", "qwen3-30b-a3b")
+    dry = json.loads(fresh(tmp_path, *argv, "--dry-run", "--json").stdout)
+    assert dry["missing"] == dry["kernels"] > 0 and dry["compiled"] == 0
+    done = json.loads(fresh(tmp_path, *argv, "--json").stdout)
+    assert done["compiled"] == done["missing"] == dry["kernels"]
+    assert fresh(tmp_path, *argv, "--dry-run").stdout.endswith(" 0 to compile\n")
+
+
 @pytest.mark.parametrize(
     "argv",
     [["cache"], ["cache", "prune"], ["supports"], ["nonsense"], [], ["doctor", "--colour"]],
