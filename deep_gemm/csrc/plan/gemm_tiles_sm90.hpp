@@ -84,9 +84,9 @@ inline constexpr Sm90TileRow kSm90Bf16Tiles[] = {
     {{.block_m = 64, .block_n = 64, .stages = 12, .math_warpgroups = 1},
      300,
      "23.7 us at 1 x 2112 x 7168; few columns: twice as many SMs stream b"},
-    {{.block_m = 64, .block_n = 16, .stages = 20, .math_warpgroups = 1, .store_slots = 1},
-     130,
-     "fewer columns yet: 132 SMs stream b at 1 x 2112 x 7168, where 64 columns keep 33 busy"},
+    {{.block_m = 64, .block_n = 32, .stages = 18, .math_warpgroups = 1, .store_slots = 1},
+     120,
+     "fewer columns yet: 66 SMs stream b at 1 x 2112 x 7168, where 64 columns keep 33 busy"},
 };
 
 inline constexpr int kSm90BandRows = 1024;  // rows of a walked together, for L2

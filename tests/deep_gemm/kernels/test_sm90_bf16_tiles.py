@@ -12,7 +12,7 @@ ODD = ".block_m = 128, .block_n = 176, .stages = 5"
 SQUARE = ".block_m = 128, .block_n = 128, .stages = 6"
 LOW = ".block_m = 64, .block_n = 128, .stages = 8, .math_warpgroups = 1"
 NARROW = ".block_m = 64, .block_n = 64, .stages = 12, .math_warpgroups = 1"
-SLIVER = ".block_m = 64, .block_n = 16, .stages = 20, .math_warpgroups = 1, .store_slots = 1"
+SLIVER = ".block_m = 64, .block_n = 32, .stages = 18, .math_warpgroups = 1, .store_slots = 1"
 PAIR = ".cluster = 2, .share = Share::B"
 GROUPS = ["ContiguousIndex", "ContiguousEnds", "Masked"]
 OUTPUTS = [
