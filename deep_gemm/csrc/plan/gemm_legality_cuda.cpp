@@ -79,9 +79,11 @@ Broken first_sm90_tile_rule(const TileConfig& t) {
   const bool is_bf16 = t.type == ElementType::Bf16;
   const int columns = column_unit(t);
   if (t.block_m != kRows * t.math_warpgroups) return {Rule::TileAtom, kRows, t.block_m};
-  const bool may_be_narrow = is_bf16 && t.groups == Groups::Dense && t.add_to != AddTo::D;
-  if (t.block_n % columns != 0 || t.block_n > 256 ||
-      t.block_n < (may_be_narrow ? columns : kStoreColumns))
+  constexpr int kFp8Columns = 32;
+  const int fewest = t.groups != Groups::Dense || t.add_to == AddTo::D ? kStoreColumns
+                     : is_bf16                                         ? columns
+                                                                       : kFp8Columns;
+  if (t.block_n % columns != 0 || t.block_n > 256 || t.block_n < fewest)
     return {Rule::TileAtom, columns, t.block_n};
   if (t.share == Share::B && t.block_n % (shared_row_unit(t) * t.cluster) != 0)
     return {Rule::TileAtom, shared_row_unit(t) * t.cluster, t.block_n};

@@ -46,6 +46,14 @@ inline constexpr Sm90TileRow kSm90Fp8Tiles[] = {
     {{.block_m = 64, .block_n = 64, .stages = 10, .math_warpgroups = 1, .products = 2},
      270,
      "few columns: twice as many SMs stream b"},
+    {{.block_m = 64,
+      .block_n = 32,
+      .stages = 16,
+      .math_warpgroups = 1,
+      .products = 2,
+      .store_slots = 1},
+     150,
+     "fewer columns yet, stored row by row"},
 };
 
 // Step cycles: estimates, from the rows above and 150 more FP32 instructions a warp and step.

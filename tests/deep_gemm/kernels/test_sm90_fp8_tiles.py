@@ -11,8 +11,12 @@ WIDER = ".block_m = 128, .block_n = 192, .stages = 4, .n_parts = 2, .products = 
 UNEVEN = ".block_m = 128, .block_n = {}, .stages = 4, .n_parts = 2, .products = 2, .store_slots = 3"
 LOW = ".block_m = 64, .block_n = 128, .stages = 7, .math_warpgroups = 1, .products = 2"
 NARROW = ".block_m = 64, .block_n = 64, .stages = 10, .math_warpgroups = 1, .products = 2"
+SLIVER = (
+    ".block_m = 64, .block_n = 32, .stages = 16, .math_warpgroups = 1, .products = 2, "
+    ".store_slots = 1"
+)
 TILES = [f"{tile}, {more}".rstrip(", ") for tile in (WIDE, WIDER) for more in DENSE]
-TILES += [LOW, NARROW]
+TILES += [LOW, NARROW, SLIVER, f"{SLIVER}, .d_type = OutputType::F32"]
 TILES += [f"{tile}, .groups = Groups::{g}" for tile in (WIDE, WIDER, LOW) for g in GROUPS]
 TILES += [f"{UNEVEN.format(176)}, {DENSE[2]}"]
 TILES += [f"{UNEVEN.format(160)}, .groups = Groups::{g}" for g in GROUPS]
@@ -58,7 +62,9 @@ def test_a_tile_compiles_without_spills_and_without_serialized_wgmma(
         (".block_m = 256, .block_n = 128, .products = 2", "M_ATOM"),
         (".block_m = 128, .block_n = 128, .products = 1", "PRODUCTS"),
         (".block_m = 128, .block_n = 256, .n_parts = 2, .products = 2", "REGISTERS"),
-        (".block_m = 128, .block_n = 32, .products = 2", "N_ATOM"),
+        (".block_m = 128, .block_n = 16, .products = 2", "N_ATOM"),
+        (f"{SLIVER}, {SUMS}", "N_NARROW"),
+        (f"{SLIVER}, .groups = Groups::Masked", "N_NARROW"),
         (f"{WIDE}, .store_slots = 1", "STORE_SLOTS"),
         (f"{WIDE}, .add_to = AddTo::D", "ADD_TO_D"),
         (f"{WIDE}, .a_major = Major::Mn", "ELEMENT_TYPE"),

@@ -178,15 +178,15 @@ TEST(GemmPlanCuda, FewRowsOfAFillASlotWithFewerBytes) {
   }
 }
 
-TEST(GemmPlanCuda, SixKernelsServeEveryNumberOfRows) {
+TEST(GemmPlanCuda, SevenKernelsServeEveryNumberOfRows) {
   for (const auto& [n, k] : kShapes) {
     std::set<std::string> kernels;
     for (std::int64_t m = 1; m <= 16384; ++m) {
       const std::string line = to_line(plan_gemm(scaled(m, n, k), gpu(90), {}));
       kernels.insert(line.substr(0, line.find(" grid")));
     }
-    CHECK(kernels.size() <= 6);
-    CHECK_EQ(plan::reachable_cuda_plans(scaled(1, n, k), gpu(90)).size(), 6u);
+    CHECK(kernels.size() <= 7);
+    CHECK_EQ(plan::reachable_cuda_plans(scaled(1, n, k), gpu(90)).size(), 7u);
   }
 }
 

@@ -27,10 +27,12 @@ struct Fp8Contract {
   static_assert(C.n_parts == 1 || C.n_parts == 2, "N_PARTS: one or two products a K block");
   static_assert(C.products == 2, "PRODUCTS: the next one is under way while one is scaled");
   static_assert(C.stages >= 4 / C.n_parts, "RING_DEPTH: two products hold two slots");
-  static_assert(C.block_n % 16 == 0 && C.block_n >= 64 && C.block_n <= 256,
-                "N_ATOM: whole scales, and a store box of 64 columns");
-  // Whether a warp of its own stores; float32 outputs are stored by the math warps.
-  static constexpr bool kStoresApart = C.d_type == OutputType::Bf16;
+  static_assert(C.block_n % 16 == 0 && C.block_n >= 32 && C.block_n <= 256, "N_ATOM: 16 columns");
+  static_assert(C.block_n >= 64 || (C.groups == Groups::Dense && C.add_to != AddTo::D),
+                "N_NARROW: stored row by row, so not added to d");
+  // Whether a warp of its own stores; float32 outputs, and tiles narrower than a store box, are
+  // stored by the math warps.
+  static constexpr bool kStoresApart = C.d_type == OutputType::Bf16 && C.block_n >= 64;
   static_assert(!kStoresApart || C.store_slots * 64 >= C.block_n,
                 "STORE_SLOTS: a whole tile is staged");
   static_assert(C.cluster == 1 || C.share != Share::None, "CLUSTER: blocks share an operand");
