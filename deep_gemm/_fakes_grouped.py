@@ -8,6 +8,8 @@ d in place and leave alone what the kernels leave alone.
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 
 from .reference import dequantise, k_grouped, m_grouped_contiguous, m_grouped_masked, psum_ranges
@@ -125,7 +127,7 @@ def _reference_k_grouped_gemm(
     if grouping == _K_ENDS:
         ranges = psum_ranges(sizes, alignment)
     else:
-        ends = torch.tensor(sizes).cumsum(0).tolist()
+        ends = list(itertools.accumulate(sizes))
         ranges = [(end - k, end) for end, k in zip(ends, sizes, strict=True)]
     at = {"a": 0, "b": 0}
     for group, (start, end) in enumerate(ranges):

@@ -148,7 +148,8 @@ def _reference_mqa_logits(
     if not is_compressed:
         logits.copy_(want)
         return
-    column = torch.arange(logits.size(1)).unsqueeze(0) + starts.clamp(min=0).long().unsqueeze(1)
+    column = torch.arange(logits.size(1), device=starts.device).unsqueeze(0)
+    column = column + starts.clamp(min=0).long().unsqueeze(1)
     logits.copy_(want.gather(1, column.clamp(max=want.size(1) - 1)))
 
 
@@ -180,7 +181,7 @@ def _reference_logits_schedule(context_lens: torch.Tensor, schedule: torch.Tenso
     ends = tiles.cumsum(0)
     slots = schedule.size(0) - 1
     total = int(ends[-1]) if ends.numel() else 0
-    target = total * torch.arange(slots + 1) // slots
+    target = total * torch.arange(slots + 1, device=ends.device) // slots
     request = torch.searchsorted(ends, target, right=True)
     before = torch.cat([ends.new_zeros(1), ends])[request]
     schedule[:, 0] = request

@@ -126,7 +126,7 @@ def _reference_sparse_mqa_logits(
     block_kv: int,
 ) -> None:
     entries = metadata.view(torch.int32).view(q.size(0), -1, 2).long()
-    offset = torch.arange(block_kv)
+    offset = torch.arange(block_kv, device=kv.device)
     first, low, high = entries[..., :1], entries[..., 1:] & 0xFFFF, entries[..., 1:] >> 16
     if kv_scale is None:
         values, scales = reference.split_kv_cache(

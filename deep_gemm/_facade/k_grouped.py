@@ -34,7 +34,8 @@ def _sizes(op: str, ks_cpu: Any, ks: Any) -> torch.Tensor | None:
     if isinstance(given, torch.Tensor):
         return given
     if isinstance(given, (list, tuple)):
-        return torch.tensor(list(given), dtype=torch.int64) if len(given) else None
+        # Why the device: a caller's default may be a GPU.
+        return torch.tensor(list(given), dtype=torch.int64, device="cpu") if len(given) else None
     raise TypeError(
         errors.describe(
             op,

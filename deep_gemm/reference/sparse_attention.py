@@ -64,7 +64,8 @@ def gathered_mqa_logits(
         keys, scale = unpack_data(k, dtype), k_scale.to(dtype)
         queries = unpack_data(q, dtype)
     else:
-        keys, scale = _per_32(k, k_scale, dtype), torch.ones(k.size(0), dtype=dtype)
+        keys = _per_32(k, k_scale, dtype)
+        scale = torch.ones(k.size(0), dtype=dtype, device=k.device)
         queries = _per_32(q, q_scale, dtype)
     for row in range(q.size(0)):
         at = tokens[row, visible[row]]

@@ -37,7 +37,7 @@ def bench(
     for _ in range(num_warmups):
         fn()
     if _device() == "cpu":
-        torch.empty(_FLUSH_BYTES // 4, dtype=torch.int32).zero_()
+        torch.empty(_FLUSH_BYTES // 4, dtype=torch.int32, device="cpu").zero_()
         start = time.perf_counter()
         for _ in range(num_tests):
             fn()

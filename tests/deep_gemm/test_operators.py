@@ -61,6 +61,17 @@ def test_on_the_cpu_it_gives_what_it_has_to(name: str) -> None:
         assert is_same(value, before[key]), f"{key} changed"
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_default_device_does_not_matter(name: str) -> None:
+    sample = SAMPLES[name]
+    x = sample.tensors(1)
+    want = results(sample.run(**x))
+    with torch.device("meta"):
+        got = results(sample.run(**x))
+    for one, other in zip(got, want, strict=True):
+        assert one.device.type == "cpu" and is_same(one, other)
+
+
 @NEEDS_CUDA
 @pytest.mark.parametrize("name", NAMES)
 def test_on_a_gpu_it_gives_what_it_has_to(name: str) -> None:

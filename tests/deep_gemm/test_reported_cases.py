@@ -172,6 +172,14 @@ def test_the_published_default_is_a_cleaned_result() -> None:
     assert bool((got[outside] == -torch.inf).all()) and bool(got[~outside].isfinite().all())
 
 
+def assert_same_product(got: torch.Tensor, want: torch.Tensor) -> None:
+    """The same bits from one kernel; a GPU may have another for another way to say the call."""
+    if got.is_cuda:
+        assert deep_gemm.testing.calc_diff(got, want) < 1e-5
+    else:
+        assert torch.equal(got, want)
+
+
 @on_every_device
 def test_rules_of_c_and_output_types_that_others_have_are_served(device: str) -> None:
     a, b = fp8(3, 9, 256, 256, device)
@@ -187,7 +195,7 @@ def test_rules_of_c_and_output_types_that_others_have_are_served(device: str) ->
             deep_gemm.fp8_gemm_nt(a, operand, d, c, recipe=recipe)
             assert deep_gemm.testing.calc_diff(d, want + 1) < 1e-5
             deep_gemm.fp8_gemm_nt(a, operand, c, c, recipe=recipe)
-            assert torch.equal(c, d)
+            assert_same_product(c, d)
 
 
 @on_every_device
@@ -269,7 +277,7 @@ def test_recipes_that_were_computed_wrongly_are_right_or_refused(device: str) ->
     call = deep_gemm.m_grouped_fp8_gemm_nt_contiguous
     call(a, rows, by_row, layout, recipe=(1, 1, 128))
     call(a, (b[0].unsqueeze(0), b[1].unsqueeze(0)), by_tile, layout)
-    assert torch.equal(by_row, by_tile)
+    assert_same_product(by_row, by_tile)
     masked = torch.empty(1, 256, 128, dtype=torch.bfloat16, device=device)
     counts = torch.tensor([256], dtype=torch.int32, device=device)
     lhs8 = (a[0].unsqueeze(0), a[1].unsqueeze(0))
