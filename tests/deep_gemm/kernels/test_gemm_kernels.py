@@ -104,7 +104,7 @@ def test_any_number_of_rows_needs_few_kernels_on_hopper() -> None:
             a = operand(m, k, FP8, (1, 128), False)
             d = described(m, n, dtype=BF16)
             seen.add(deep_gemm.plan("fp8_gemm_nt", a, b, d, arch="90a")["source"])
-        assert len(seen) <= 4, (n, k, len(seen))
+        assert len(seen) <= 8, (n, k, len(seen))
 
 
 def test_an_old_gpu_is_refused_by_rule() -> None:

@@ -1,6 +1,5 @@
 """Quantisers and packing against hand-computed values and the definition of each format."""
 
-import numpy
 import pytest
 import torch
 from hypothesis import given, settings
@@ -12,7 +11,7 @@ from deep_gemm.utils import math
 
 def per_448(x: float) -> float:
     """x times the float32 nearest to 1/448, rounded to float32: the scale of a maximum x."""
-    return float(numpy.float32(x) * (numpy.float32(1) / numpy.float32(448)))
+    return float(torch.tensor(x) * (torch.tensor(1.0) / torch.tensor(448.0)))
 
 
 def all_float32_exponents() -> torch.Tensor:
