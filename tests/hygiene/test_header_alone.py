@@ -11,7 +11,6 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from runfiles import Runfiles
 
 from tools.checks import tree
 
@@ -47,10 +46,8 @@ def include_flags() -> list[str]:
 def fetched_folder(repository: str) -> list[str]:
     """Of third-party headers: from Bazel, else from the variable NAME_HEADERS, such as
     ASCEND_HEADERS."""
-    runfiles = Runfiles.Create()
-    listing = runfiles.Rlocation(f"{repository}/include.txt") if runfiles else None
-    if listing and Path(listing).exists():
-        return ["-isystem", Path(listing).read_text().splitlines()[0].strip()]
+    if folder := tree.fetched(f"{repository}/include.txt"):
+        return ["-isystem", str(folder)]
     named = os.environ.get(repository.upper())
     return ["-isystem", named] if named else []
 
@@ -58,14 +55,13 @@ def fetched_folder(repository: str) -> list[str]:
 def pybind_flags() -> list[str]:
     """Folders of pybind11 and Python.h, or a skip that says which is missing."""
     # Not from the environment: a cell of the matrix has one of its own.
-    runfiles = Runfiles.Create()
-    listing = runfiles.Rlocation("packaging/site.txt") if runfiles else None
-    if not listing or not Path(listing).exists():
+    packages = tree.fetched("packaging/site.txt")
+    if packages is None:
         pytest.skip("not fetched: pybind11")
     python = Path(sysconfig.get_path("include"))
     if not (python / "Python.h").exists():
         pytest.skip("needs Python.h")
-    pybind = Path(Path(listing).read_text().splitlines()[0], "pybind11/include")
+    pybind = packages / "pybind11/include"
     return ["-isystem", str(pybind), "-isystem", str(python)]
 
 

@@ -48,17 +48,18 @@ def files(top: Path, *suffixes: str) -> Iterator[Path]:
                 yield path
 
 
-def _locked_tools() -> Path | None:
-    """The folder of the `lint` lock file's packages; None without Bazel."""
+def fetched(listing: str) -> Path | None:
+    """The folder that a repository's listing names, such as `lint/site.txt`; None where Bazel has
+    not fetched it for this test."""
     try:
         from runfiles import Runfiles
     except ModuleNotFoundError:
         return None
     runfiles = Runfiles.Create()
-    listing = runfiles.Rlocation("lint/site.txt") if runfiles else None
-    if not listing or not Path(listing).exists():
+    path = runfiles.Rlocation(listing) if runfiles else None
+    if not path or not Path(path).exists():
         return None
-    return Path(Path(listing).read_text().splitlines()[0])
+    return Path(Path(path).read_text().splitlines()[0].strip())
 
 
 def lint_tool(name: str) -> tuple[list[str], dict[str, str]]:
@@ -66,7 +67,7 @@ def lint_tool(name: str) -> tuple[list[str], dict[str, str]]:
 
     Without Bazel the program is taken from PATH.
     """
-    if site := _locked_tools():
+    if site := fetched("lint/site.txt"):
         environment = {**os.environ, "PYTHONPATH": str(site)}
         program = site / "bin" / name
         is_script = program.read_bytes()[:2] == b"#!"

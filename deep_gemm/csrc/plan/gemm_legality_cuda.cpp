@@ -71,6 +71,13 @@ int column_unit(const TileConfig& t) {
   return t.d_type == OutputType::F32 ? kFloatStore : kInstruction;
 }
 
+// Rows are stored by themselves where they are dense and not added to.
+int fewest_columns(const TileConfig& t) {
+  constexpr int kFp8Columns = 32;
+  if (t.groups != Groups::Dense || t.add_to == AddTo::D) return kStoreColumns;
+  return t.type == ElementType::Bf16 ? column_unit(t) : kFp8Columns;
+}
+
 // Rows of b that each block of a cluster brings come in these.
 int shared_row_unit(const TileConfig& t) { return t.b_major == Major::Mn ? 64 : 8; }
 
@@ -79,11 +86,7 @@ Broken first_sm90_tile_rule(const TileConfig& t) {
   const bool is_bf16 = t.type == ElementType::Bf16;
   const int columns = column_unit(t);
   if (t.block_m != kRows * t.math_warpgroups) return {Rule::TileAtom, kRows, t.block_m};
-  constexpr int kFp8Columns = 32;
-  const int fewest = t.groups != Groups::Dense || t.add_to == AddTo::D ? kStoreColumns
-                     : is_bf16                                         ? columns
-                                                                       : kFp8Columns;
-  if (t.block_n % columns != 0 || t.block_n > 256 || t.block_n < fewest)
+  if (t.block_n % columns != 0 || t.block_n > 256 || t.block_n < fewest_columns(t))
     return {Rule::TileAtom, columns, t.block_n};
   if (t.share == Share::B && t.block_n % (shared_row_unit(t) * t.cluster) != 0)
     return {Rule::TileAtom, shared_row_unit(t) * t.cluster, t.block_n};

@@ -1,6 +1,7 @@
 #include <deep_gemm/csrc/plan/hc_plan.hpp>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,8 +14,6 @@
 
 namespace deep_gemm {
 namespace {
-
-namespace str = deep_jit::str;
 
 int columns_of(std::int64_t n) {
   return static_cast<int>(std::min<std::int64_t>(round_up(n, 8), 32));
@@ -157,14 +156,14 @@ Sm90HcPlan plan_sm90(const HcProblem& p, const DeviceTraits& traits, int num_sms
 std::vector<Sm90HcPlan> reachable_sm90_plans(HcProblem p, const DeviceTraits& traits, int num_sms) {
   constexpr std::int64_t kMostSplits = 512;
   std::vector<Sm90HcPlan> plans;
-  std::set<std::string> seen;
+  std::set<std::array<int, 6>> seen;
   const auto ask = [&](std::int64_t tiles) {
     for (const std::int64_t more : {0, 1, 2}) {
       p.m = 64 * std::max<std::int64_t>(1, tiles + more);
       Sm90HcPlan plan = plan_sm90(p, traits, num_sms);
       const HcConfig& c = plan.config;
-      if (seen.insert(str::format("{} {} {} {} {} {}", c.math_warpgroups, c.a_stages, c.b_slots,
-                                  c.converters, c.cluster, c.b_at_once))
+      if (seen.insert(
+                  {c.math_warpgroups, c.a_stages, c.b_slots, c.converters, c.cluster, c.b_at_once})
               .second)
         plans.push_back(plan);
     }
@@ -222,6 +221,7 @@ std::vector<HcPlan> reachable_hc_plans(const HcProblem& p, const DeviceTraits& t
 }
 
 std::string to_line(const HcPlan& plan) {
+  namespace str = deep_jit::str;
   if (const auto* h = std::get_if<HostHcPlan>(&plan))
     return str::format("host columns {} block {} grid {} threads {} workspace {}", h->columns,
                        h->block_m, h->grid_m, h->num_threads, h->workspace_bytes);

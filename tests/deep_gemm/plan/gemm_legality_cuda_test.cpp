@@ -2,58 +2,14 @@
 
 #include <deep_gemm/csrc/plan/gemm_plan_cuda.hpp>
 #include <tests/support/check.hpp>
+#include <tests/support/gemm_problems.hpp>
 
 using namespace deep_gemm;
+using namespace dj_test;
 
 namespace {
 
-GemmProblem scaled(std::int64_t m, std::int64_t n, std::int64_t k) {
-  GemmProblem p;
-  p.m = m, p.n = n, p.k = k;
-  p.a = p.b = {ElementType::E4m3, Major::K, (k + 15) / 16 * 16};
-  p.a_scale = {ScaleType::F32, 1, 128, (k + 127) / 128, 1};
-  p.b_scale = {ScaleType::F32, 128, 128, (k + 127) / 128, 1};
-  p.d_stride = (n + 7) / 8 * 8;
-  return p;
-}
-
-GemmProblem plain(std::int64_t m, std::int64_t n, std::int64_t k) {
-  GemmProblem p;
-  p.m = m, p.n = n, p.k = k;
-  p.a = p.b = {ElementType::Bf16, Major::K, (2 * k + 15) / 16 * 16};
-  p.d_stride = n;
-  return p;
-}
-
-GemmProblem by_rows(std::int64_t m, std::int64_t n, std::int64_t k) {
-  GemmProblem p = scaled(m, n, k);
-  p.b_scale.gran_mn = 1;
-  p.d_type = OutputType::F32;
-  p.accumulate = Accumulate::InPlace;
-  return p;
-}
-
-// Weight gradients: both operands run along m or n, and d is added to.
-GemmProblem turned(std::int64_t m, std::int64_t n, std::int64_t k) {
-  GemmProblem p = plain(m, n, k);
-  p.a = {ElementType::Bf16, Major::Mn, (2 * m + 15) / 16 * 16};
-  p.b = {ElementType::Bf16, Major::Mn, (2 * n + 15) / 16 * 16};
-  p.d_type = OutputType::F32;
-  p.accumulate = Accumulate::InPlace;
-  return p;
-}
-
-DeviceTraits hopper() {
-  DeviceTraits t;
-  t.kind = DeviceTraits::Kind::Cuda;
-  t.compute = 90;
-  t.arch = "90a";
-  t.num_sms = 132;
-  t.smem_bytes = 232448;
-  return t;
-}
-
-bool is_tuned(const GemmProblem& p) { return plan::plan_sm90(p, hopper(), {}).has_value(); }
+bool is_tuned(const GemmProblem& p) { return plan::plan_sm90(p, gpu(90), {}).has_value(); }
 
 }  // namespace
 
@@ -83,7 +39,7 @@ TEST(GemmLegalityCuda, ColumnsOfABf16TileAreWhatItsBoxesAndStoresDivide) {
     Sm90GemmPlan plan;
     plan.tile = plan::sm90_tile(p, {.block_n = block_n, .stages = 3, .cluster = cluster});
     if (cluster > 1) plan.tile.share = Share::B;
-    return plan::first_broken_rule(p, plan, hopper()).rule;
+    return plan::first_broken_rule(p, plan, gpu(90)).rule;
   };
   GemmProblem p = plain(64, 512, 512);
   for (int n = 8; n <= 256; n += 8)

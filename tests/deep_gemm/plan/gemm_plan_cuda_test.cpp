@@ -7,57 +7,13 @@
 #include <deep_gemm/csrc/plan/gemm_tiles_sm90.hpp>
 #include <deep_gemm/csrc/plan/rules.hpp>
 #include <tests/support/check.hpp>
+#include <tests/support/gemm_problems.hpp>
 #include <tests/support/golden.hpp>
 
 using namespace deep_gemm;
+using namespace dj_test;
 
 namespace {
-
-GemmProblem scaled(std::int64_t m, std::int64_t n, std::int64_t k) {
-  GemmProblem p;
-  p.m = m, p.n = n, p.k = k;
-  p.a = p.b = {ElementType::E4m3, Major::K, (k + 15) / 16 * 16};
-  p.a_scale = {ScaleType::F32, 1, 128, (k + 127) / 128, 1};
-  p.b_scale = {ScaleType::F32, 128, 128, (k + 127) / 128, 1};
-  p.d_stride = (n + 7) / 8 * 8;
-  return p;
-}
-
-GemmProblem plain(std::int64_t m, std::int64_t n, std::int64_t k) {
-  GemmProblem p;
-  p.m = m, p.n = n, p.k = k;
-  p.a = p.b = {ElementType::Bf16, Major::K, (2 * k + 15) / 16 * 16};
-  p.d_stride = n;
-  return p;
-}
-
-GemmProblem by_rows(std::int64_t m, std::int64_t n, std::int64_t k) {
-  GemmProblem p = scaled(m, n, k);
-  p.b_scale.gran_mn = 1;
-  p.d_type = OutputType::F32;
-  p.accumulate = Accumulate::InPlace;
-  return p;
-}
-
-// Weight gradients: both operands run along m or n, and d is added to.
-GemmProblem turned(std::int64_t m, std::int64_t n, std::int64_t k) {
-  GemmProblem p = plain(m, n, k);
-  p.a = {ElementType::Bf16, Major::Mn, (2 * m + 15) / 16 * 16};
-  p.b = {ElementType::Bf16, Major::Mn, (2 * n + 15) / 16 * 16};
-  p.d_type = OutputType::F32;
-  p.accumulate = Accumulate::InPlace;
-  return p;
-}
-
-DeviceTraits gpu(int compute) {
-  DeviceTraits t;
-  t.kind = DeviceTraits::Kind::Cuda;
-  t.compute = compute;
-  t.arch = compute == 90 ? "90a" : std::to_string(compute);
-  t.num_sms = compute == 90 ? 132 : compute == 80 ? 108 : 84;
-  t.smem_bytes = compute == 90 ? 232448 : compute == 80 ? 166912 : 101376;
-  return t;
-}
 
 constexpr std::int64_t kShapes[][2] = {{2112, 7168},  {576, 7168},  {24576, 1536}, {32768, 512},
                                        {7168, 16384}, {4096, 7168}, {7168, 2048}};

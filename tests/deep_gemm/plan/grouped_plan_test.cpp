@@ -7,9 +7,11 @@
 #include <deep_gemm/csrc/plan/grouped_tiles_sm90.hpp>
 #include <deep_gemm/csrc/plan/rules.hpp>
 #include <tests/support/check.hpp>
+#include <tests/support/gemm_problems.hpp>
 #include <tests/support/golden.hpp>
 
 using namespace deep_gemm;
+using dj_test::gpu;
 
 namespace {
 
@@ -46,16 +48,6 @@ GroupedProblem weight_gradients(Grouping grouping, std::int64_t groups, std::int
   p.b_group = 0;
   p.d_group = m * n;
   return p;
-}
-
-DeviceTraits gpu(int compute) {
-  DeviceTraits t;
-  t.kind = DeviceTraits::Kind::Cuda;
-  t.compute = compute;
-  t.arch = compute == 90 ? "90a" : std::to_string(compute);
-  t.num_sms = compute == 90 ? 132 : 108;
-  t.smem_bytes = compute == 90 ? 232448 : 166912;
-  return t;
 }
 
 DeviceTraits host() {

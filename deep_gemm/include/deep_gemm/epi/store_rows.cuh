@@ -16,12 +16,6 @@
 
 namespace deep_gemm::epi {
 
-template <class Schedule>
-DG_DEVICE sched::RowUse use_of_row(const Schedule& schedule, const sched::Tile& tile, i32 row) {
-  return tile.row + row < tile.row_end ? schedule.use_of(tile, tile.row + row)
-                                       : sched::RowUse::Skip;
-}
-
 // The pieces of 128 bytes a row in which N columns are staged: how many, where they begin, how sums
 // come there.
 template <class T, int N>
@@ -41,14 +35,15 @@ struct Staged<float, N> {
   }
 };
 
-// Staged pieces [First, End), one buffer each from `stage` on, which
-// may be overwritten afterwards. Why not from the registers: an unrolled store for each costs a
-// third of a kernel's time to compile.
+// Staged pieces [First, End), one buffer each from `stage` on, which may be overwritten afterwards.
+// Why not from the registers: an unrolled store for each costs a third of a kernel's time to
+// compile.
 template <class T, int N, int First = 0, int End = Staged<T, N>::kPieces, class Schedule>
 DG_DEVICE void copy_rows_by_use(const Schedule& schedule, const sched::Tile& tile, u8* stage, T* d,
                                 i64 stride, i32 num_cols, i32 row) {
   const u32 lane = threadIdx.x % 32;
-  const sched::RowUse use = use_of_row(schedule, tile, row + static_cast<i32>(lane % 16));
+  const i32 own = tile.row + row + static_cast<i32>(lane % 16);
+  const sched::RowUse use = own < tile.row_end ? schedule.use_of(tile, own) : sched::RowUse::Skip;
   // Bit r: of row r.
   const u32 written = __ballot_sync(0xffffffff, use != sched::RowUse::Skip);
   const u32 summed = __ballot_sync(0xffffffff, use == sched::RowUse::Store);

@@ -10,6 +10,7 @@
 #include <deep_gemm/epi/store_f32.cuh>
 #include <deep_gemm/epi/store_rows.cuh>
 #include <deep_gemm/epi/store_tma.cuh>
+#include <deep_gemm/sched/m_grouped.cuh>
 
 namespace deep_gemm::epi {
 
@@ -36,26 +37,22 @@ DG_DEVICE void store_tile(const Schedule& schedule, const sched::Tile& tile,
                           float (&sum)[C.block_n / 2], u8* stage, const GemmParams& params,
                           i32 row) {
   if (tile.row + row >= tile.row_end) return;
-  constexpr bool kHasBox = C.block_n >= 64;  // else one would hold columns of the next tile
   if constexpr (C.add_to == AddTo::C) add_c<C>(tile, sum, params, row);
-  // A vote: ptxas takes lanes that agree for ones that may part, and serialises wgmma.
-  if (kHasBox && __all_sync(0xffffffff, schedule.is_whole(tile, tile.row + row))) {
-    if constexpr (kHasBox && C.d_type == OutputType::F32) {
-      store_rows_f32<C.block_n, C.store_slots, C.add_to == AddTo::D>(
-          sum, stage, params.d, tile.col, tile.local_row + row, tile.group);
-    } else if constexpr (kHasBox) {
-      store_rows_bf16<C.block_n, C.store_slots>(sum, stage, params.d, tile.col,
-                                                tile.local_row + row, tile.group);
-    }
+  using T = typename ElementOf<C.d_type>::T;
+  T* d = static_cast<T*>(params.d_data) + tile.group * params.d_group;
+  const sched::RowUses<C> uses{params};
+  if constexpr (C.block_n < 64) {  // a box would hold columns of the next tile
+    store_rows_by_use<C.block_n>(uses, tile, sum, d, params.d_row, tile.col, params.n, row);
+  } else if (sched::kHasMixedRows<C> &&  // asked of all lanes: ptxas sees that they go one way
+             !__all_sync(0xffffffff, schedule.is_whole(tile, tile.row + row))) {
+    stage_rows_by_use<C.block_n, C.store_slots>(uses, tile, sum, stage, d, params.d_row, params.n,
+                                                row);
+  } else if constexpr (C.d_type == OutputType::F32) {
+    store_rows_f32<C.block_n, C.store_slots, C.add_to == AddTo::D>(
+        sum, stage, params.d, tile.col, tile.local_row + row, tile.group);
   } else {
-    using T = typename ElementOf<C.d_type>::T;
-    T* d = static_cast<T*>(params.d_data) + tile.group * params.d_group;
-    if constexpr (kHasBox) {
-      stage_rows_by_use<C.block_n, C.store_slots>(schedule, tile, sum, stage, d, params.d_row,
-                                                  params.n, row);
-    } else {
-      store_rows_by_use<C.block_n>(schedule, tile, sum, d, params.d_row, tile.col, params.n, row);
-    }
+    store_rows_bf16<C.block_n, C.store_slots>(sum, stage, params.d, tile.col, tile.local_row + row,
+                                              tile.group);
   }
 }
 

@@ -31,23 +31,22 @@ struct Ring {
   u64 full[Slots];
   u64 empty[Slots];
 
+  DG_DEVICE void init_slot(u32 slot, u32 loader_warps, u32 math_warps) {
+    ptx::mbarrier_init(&full[slot], loader_warps);
+    ptx::mbarrier_init(&empty[slot], math_warps * Cluster);
+  }
+
   // One thread, before a block (cluster) barrier.
   DG_DEVICE void init(u32 loader_warps, u32 math_warps) {
 #pragma unroll
-    for (int i = 0; i < Slots; ++i) {
-      ptx::mbarrier_init(&full[i], loader_warps);
-      ptx::mbarrier_init(&empty[i], math_warps * Cluster);
-    }
+    for (u32 i = 0; i < Slots; ++i) init_slot(i, loader_warps, math_warps);
     ptx::fence_mbarrier_init();
   }
 
   // The same by a whole warp, a slot a lane.
   DG_DEVICE void init(u32 loader_warps, u32 math_warps, u32 lane) {
     static_assert(Slots <= 32);
-    if (lane < Slots) {
-      ptx::mbarrier_init(&full[lane], loader_warps);
-      ptx::mbarrier_init(&empty[lane], math_warps * Cluster);
-    }
+    if (lane < Slots) init_slot(lane, loader_warps, math_warps);
     ptx::fence_mbarrier_init();
   }
 

@@ -46,7 +46,6 @@ struct Dense {
   DG_DEVICE bool computes(const Tile&, i32) const { return true; }
   // False: of the 16 rows from `row`, some are not to be stored; use_of() tells.
   DG_DEVICE bool is_whole(const Tile&, i32) const { return true; }
-  DG_DEVICE RowUse use_of(const Tile&, i32) const { return RowUse::Store; }
   DG_DEVICE static RowUse use_of(const GemmParams&, const Tile&, i32) { return RowUse::Store; }
 };
 

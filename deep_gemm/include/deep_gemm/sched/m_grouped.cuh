@@ -67,9 +67,6 @@ struct ContiguousIndex : Dense<C> {
     return tile.is_mixed || row >= tile.row_end || label(this->params, row) >= 0;
   }
   DG_DEVICE bool is_whole(const Tile& tile, i32) const { return !tile.is_mixed; }
-  DG_DEVICE RowUse use_of(const Tile& tile, i32 row) const {
-    return use_of(this->params, tile, row);
-  }
   DG_DEVICE static RowUse use_of(const GemmParams& params, const Tile& tile, i32 row) {
     const i32 value = label(params, row);
     if (value < 0) return tile.zeroes ? RowUse::Zero : RowUse::Skip;
@@ -146,7 +143,6 @@ struct Masked {
   DG_DEVICE i32 k_count() const { return params.k; }
   DG_DEVICE bool computes(const Tile&, i32) const { return true; }
   DG_DEVICE bool is_whole(const Tile& tile, i32 row) const { return row + 16 <= tile.row_end; }
-  DG_DEVICE RowUse use_of(const Tile&, i32) const { return RowUse::Store; }
   DG_DEVICE static RowUse use_of(const GemmParams&, const Tile&, i32) { return RowUse::Store; }
 };
 
@@ -176,7 +172,7 @@ struct Pick<C, Groups::KGrouped> {
 template <TileConfig C>
 using Schedule = typename Pick<C, C.groups>::Type;
 
-// What becomes of a tile's rows, for who has the tile and no scheduler.
+// What becomes of a tile's rows, also for who has the tile and no scheduler.
 template <TileConfig C>
 struct RowUses {
   const GemmParams& params;

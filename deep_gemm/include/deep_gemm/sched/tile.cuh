@@ -11,6 +11,11 @@ namespace deep_gemm::sched {
 // What becomes of a row of a tile.
 enum class RowUse { Skip, Store, Zero };
 
+// Whether a tile's rows may differ in use.
+template <TileConfig C>
+inline constexpr bool kHasMixedRows =
+    C.groups == Groups::ContiguousIndex || C.groups == Groups::Masked;
+
 struct Tile {
   i32 row;        // first row of A and D, over all groups
   i32 row_end;    // rows from here on are not this tile's to write

@@ -236,14 +236,14 @@ struct Fp8Math {
     if constexpr (D::kStoresApart) {
       while (!ptx::mbarrier_try_wait(&smem.drained[warpgroup], number % 2)) {
       }
-      const u32 by_rows = D::kHasMixedRows ? Fp8Handed::by_rows(warp) : 0;
+      const u32 by_rows = sched::kHasMixedRows<C> ? Fp8Handed::by_rows(warp) : 0;
       if (use & (Fp8Handed::copied(warp) | by_rows)) {
         epi::stage_rows_bf16<C.block_n>(sum, smem.stage[warp]);
         // Ordering: this warp's stmatrix, read by the copies of the storing warp.
         ptx::fence_proxy_async_shared();
         // Why asked of all lanes: where ptxas knows that a warp takes one way, its loop along K is
         // shorter.
-        if constexpr (D::kHasMixedRows) {
+        if constexpr (sched::kHasMixedRows<C>) {
           if (__any_sync(0xffffffff, use & by_rows)) store_by_rows(summed, row);
         }
       }

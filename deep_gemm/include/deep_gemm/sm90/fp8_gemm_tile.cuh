@@ -63,9 +63,8 @@ struct Fp8Derived : Fp8Contract<C> {
   static constexpr int kABytes = C.block_m * C.block_k, kBBytes = C.block_n * C.block_k;
   static constexpr int kABoxRows = C.block_m / (C.share == Share::A ? C.cluster : 1);
   static constexpr int kBBoxRows = C.block_n / (C.share == Share::B ? C.cluster : 1);
-  // Which schedulers hand out tiles with padding to zero, or with rows that differ in use.
+  // Which scheduler hands out tiles with padding to zero.
   static constexpr bool kHasPadding = C.groups == Groups::ContiguousIndex;
-  static constexpr bool kHasMixedRows = kHasPadding || C.groups == Groups::Masked;
   static constexpr int kScaleWarps = 2;
   static constexpr int kScaleRows = C.block_m / (32 * kScaleWarps);  // that a lane loads
   static constexpr int kScaleColumns = kScalesEachColumn ? (C.block_n + 63) / 64 : 1;
