@@ -1,8 +1,8 @@
 #include <deep_gemm/csrc/plan/gemm_legality.hpp>
 
 #include <deep_gemm/csrc/plan/gemm_plan_cuda.hpp>
+#include <tests/deep_gemm/plan/gemm_problems.hpp>
 #include <tests/support/check.hpp>
-#include <tests/support/gemm_problems.hpp>
 
 using namespace deep_gemm;
 using namespace dj_test;

@@ -6,8 +6,8 @@
 #include <deep_gemm/csrc/plan/gemm_legality.hpp>
 #include <deep_gemm/csrc/plan/gemm_tiles_sm90.hpp>
 #include <deep_gemm/csrc/plan/rules.hpp>
+#include <tests/deep_gemm/plan/gemm_problems.hpp>
 #include <tests/support/check.hpp>
-#include <tests/support/gemm_problems.hpp>
 #include <tests/support/golden.hpp>
 
 using namespace deep_gemm;
